@@ -22,7 +22,12 @@ from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
+from vocabless.training.finetuning.arguments import (
+    DataArguments,
+    GlueArguments,
+    GlueTrainingArguments,
+    choose_learning_rate,
+)
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
 from vocabless.training.finetuning.report import Report
@@ -47,18 +52,18 @@ def main(argv: list[str] | None = None, program: str = "run_glue.py") -> None:
 
 def parse_command_line(
     argv: list[str] | None = None, program: str | None = None
-) -> tuple[GlueArguments, GlueTrainingArguments]:
+) -> tuple[GlueArguments, GlueTrainingArguments, DataArguments]:
     """Returns the arguments of a command, with its output folder. Raises ValueError, see `ScriptParser.parse`."""
-    parser = ScriptParser((GlueArguments, GlueTrainingArguments), __doc__, program)
-    arguments, training = parser.parse(argv, OWN_DATA)
+    parser = ScriptParser((DataArguments, GlueArguments, GlueTrainingArguments), __doc__, program)
+    data_arguments, arguments, training = parser.parse(argv, OWN_DATA)
     if training.output_dir is None:
-        is_glue = arguments.train_file is None and arguments.dataset_name is None
+        is_glue = data_arguments.train_file is None and data_arguments.dataset_name is None
         model, _ = split_revision(arguments.model_name_or_path)
-        training.output_dir = f"runs/{f'glue/{Path(model).name}' if is_glue else data_name(arguments)}"
-    return arguments, training
+        training.output_dir = f"runs/{f'glue/{Path(model).name}' if is_glue else data_name(data_arguments)}"
+    return arguments, training, data_arguments
 
 
-def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
+def run(arguments: GlueArguments, training: GlueTrainingArguments, data_arguments: DataArguments) -> None:
     """Fine-tunes on every task with every seed, then writes and prints the table.
 
     Raises:
@@ -70,15 +75,16 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
     # 1. What can be refused without data; then the data: of GLUE, of files, or of the Hub.
     set_logging(training)
     check_model(arguments)
-    chosen_rate = "" if arguments.chooses_encoder else choose_learning_rate(arguments, training)
-    training.do_predict |= arguments.test_file is not None
-    tasks = load_tasks(arguments, training)
-    choice = choose_encoder(tasks[0]) if arguments.chooses_encoder else None
+    chooses_encoder = not arguments.is_model_given and data_arguments.task_name is None
+    chosen_rate = "" if chooses_encoder else choose_learning_rate(arguments, training)
+    training.do_predict |= data_arguments.test_file is not None
+    tasks = load_tasks(arguments, training, data_arguments)
+    choice = choose_encoder(tasks[0]) if chooses_encoder else None
     if choice is not None:
         arguments.model_name_or_path = choice.source
         chosen_rate = choose_learning_rate(arguments, training)
     if is_main:
-        data = describe_own_data(tasks[0], arguments) if arguments.task_name is None else ""
+        data = describe_own_data(tasks[0], data_arguments.problem_type) if tasks[0].is_own else ""
         print(*filter(None, (data, choice and choice.describe(), chosen_rate)), sep="\n", flush=True)
 
     # 2. A run for each task and seed, in a folder of its own.
@@ -88,10 +94,11 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments) -> None:
         names = [f"{task.name}-seed-{seed}" for task, seed in runs]
         repositories = [*check_run_upload(training, folder.name, names)]
     results: dict[str, dict[str, Results]] = {task.name: {} for task in tasks}
-    identifying = fingerprint(arguments, training)
+    identifying = fingerprint(arguments, training, data_arguments)
     with locked_run_folder(folder, identifying) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
-            tuning = FineTuning(task, seed, arguments, training, log, None if choice is None else asdict(choice))
+            why = None if choice is None else asdict(choice)
+            tuning = FineTuning(task, seed, arguments, training, data_arguments, log, why)
             outcome = train_and_save(tuning, repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:

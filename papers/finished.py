@@ -96,10 +96,10 @@ def differences(words: Sequence[str], record: Record, root: Path) -> list[str]:
     if script == "run_pretraining.py":
         planned = parse_command_line(flags).fingerprint()
     else:
-        arguments, training = run_glue.parse_command_line(flags)
-        planned = fingerprint(arguments, training) | {"seeds": arguments.seeds}
+        arguments, training, data_arguments = run_glue.parse_command_line(flags)
+        planned = fingerprint(arguments, training, data_arguments) | {"seeds": arguments.seeds}
         # Later commands may add seeds and tasks, so they are no recorded arguments.
-        runs = {task: record["runs"].get(task) for task in arguments.task_name or record["runs"]}
+        runs = {task: record["runs"].get(task) for task in data_arguments.task_name or record["runs"]}
         recorded["seeds"] = ", ".join(sorted({str(len(seeds)) for seeds in runs.values() if seeds}))
         missing = [task for task, seeds in runs.items() if not seeds]
         notes = [f"no results of {', '.join(missing)}"] if missing else []

@@ -116,7 +116,7 @@ def check_limits(arguments: Any) -> None:
 
 @dataclass
 class ModelArguments:
-    """Overrides of the model, and the format of text files."""
+    """Overrides of the model."""
 
     set: list[str] | None = flag(  # noqa: RUF009
         None,
@@ -124,12 +124,6 @@ class ModelArguments:
         "most frequent ones), or an option such as encoder_options.num_hidden_layers=3.",
         group="model",
         action="extend",
-    )
-    encoding: str = flag(
-        "utf-8", "Encoding of csv, tsv, jsonl, json and txt files; of Excel on Windows cp1252.", group="text files"
-    )
-    delimiter: str | None = flag(
-        None, "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."
     )
 
     def __post_init__(self) -> None:
@@ -145,6 +139,18 @@ class ModelArguments:
     def ngrams(self) -> str | None:
         """The n-grams that have a feature: a file, `train`, or None for all."""
         return self.overrides.get("ngrams")
+
+
+@dataclass
+class TextFileArguments:
+    """The format of text files."""
+
+    encoding: str = flag(
+        "utf-8", "Encoding of csv, tsv, jsonl, json and txt files; of Excel on Windows cp1252.", group="text files"
+    )
+    delimiter: str | None = flag(
+        None, "Delimiter of csv and tsv files, such as ';' or tab. None is a comma, in tsv a tab."
+    )
 
     @property
     def text_format(self) -> TextFormat:

@@ -3,6 +3,7 @@
 import json
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -29,7 +30,8 @@ def parsed(words):
         objective = parse_command_line(words[1:], None)
         return objective.arguments, objective.training, objective.name
     assert words[0] == "run_glue.py"
-    return *run_glue.parse_command_line(words[1:]), None
+    arguments, training, data_arguments = run_glue.parse_command_line(words[1:])
+    return SimpleNamespace(**vars(data_arguments), **vars(arguments)), training, None
 
 
 @pytest.mark.parametrize("name", [name for name, table in papers.TABLES.items() if table.terms])

@@ -152,10 +152,10 @@ def recorded(words, **changed):
     """The record of a run by a command of the plan, to which the user gave other arguments."""
     if words[0] == "run_pretraining.py":
         return {"arguments": without_paths(parse_command_line(words[1:]).fingerprint()) | changed}
-    arguments, training = run_glue.parse_command_line(words[1:])
+    arguments, training, data_arguments = run_glue.parse_command_line(words[1:])
     seeds = {str(seed): {"measures": {"accuracy": 0.5}} for seed in range(arguments.seeds)}
-    runs = dict.fromkeys(arguments.task_name or ["own"], seeds)
-    return {"arguments": without_paths(fingerprint(arguments, training)) | changed, "runs": runs}
+    runs = dict.fromkeys(data_arguments.task_name or ["own"], seeds)
+    return {"arguments": without_paths(fingerprint(arguments, training, data_arguments)) | changed, "runs": runs}
 
 
 @pytest.mark.parametrize(("table", "row", "command", "changed", "listed"), [

@@ -56,8 +56,8 @@ def values_of(recipe, *flags):
     """All arguments of a command with a recipe, by name."""
     argv = ["--recipe", recipe, *flags]
     if recipe in NEEDED:
-        arguments, training = run_glue.parse_command_line(argv)
-        return {**vars(training), **vars(arguments)}
+        arguments, training, data_arguments = run_glue.parse_command_line(argv)
+        return {**vars(training), **vars(data_arguments), **vars(arguments)}
     objective = parse_command_line(argv)
     return {**vars(objective.training), **vars(objective), **vars(objective.arguments), "objective": objective.name}
 
@@ -104,7 +104,7 @@ def test_the_command_line_takes_the_place_of_a_recipe(recipe, flags, expected):
 
 
 def test_a_task_is_evaluated_by_its_own_steps_or_by_epochs(tmp_path):
-    _, training = run_glue.parse_command_line(["--recipe", "hashformer-glue", "--model_name_or_path", "x"])
+    _, training, _ = run_glue.parse_command_line(["--recipe", "hashformer-glue", "--model_name_or_path", "x"])
     task = TaskData("t", "T", SingleLabel(["a", "b"]), Examples(["a"] * 8), {})
     run = training.arguments_of_run(task, eval_steps=48)
     assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == ("steps", "steps", 48, 48)

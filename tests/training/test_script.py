@@ -10,7 +10,7 @@ from transformers import TrainingArguments
 
 import run_glue
 import run_pretraining
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.script import (
@@ -27,7 +27,7 @@ from vocabless.training.script import (
 )
 
 SCRIPTS = {
-    run_glue: (GlueArguments, GlueTrainingArguments),
+    run_glue: (DataArguments, GlueArguments, GlueTrainingArguments),
     run_pretraining: (PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments),
 }
 

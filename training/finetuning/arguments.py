@@ -18,7 +18,16 @@ from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.load import is_checkpoint, is_ours, load_checkpoint_config
-from vocabless.training.script import ANY_SIZE, COUNT, Limit, ModelArguments, ScriptTrainingArguments, flag
+from vocabless.training.script import (
+    ANY_SIZE,
+    COUNT,
+    Limit,
+    ModelArguments,
+    ScriptTrainingArguments,
+    TextFileArguments,
+    check_limits,
+    flag,
+)
 from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
 
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
@@ -29,21 +38,9 @@ USUAL_LENGTH, FEWEST_EPOCHS = 64, 2  # after a first head: tokens of a text; lon
 
 
 @dataclass
-class GlueArguments(ModelArguments):
-    """The model, the data, and the figures that are reported."""
+class DataSource:
+    """Where the data of a run comes from."""
 
-    model_name_or_path: str = flag(
-        None,
-        "A variant or a stock shape such as bert-tiny, with random weights; or a checkpoint: a folder or a Hub id, "
-        "owner/name[@revision]. None is an encoder of this package: for English, or else for 30 languages.",
-        group="model",
-    )
-    tokenizer_name: str | None = flag(
-        None,
-        "tokenizer.json, folder or Hub id; for subword variants and stock shapes also 'train', on the task's training "
-        "text. None is the model's own.",
-    )
-    trust_remote_code: bool = flag(False, "Run code that a checkpoint contains.")
     task_name: list[str] | None = flag(
         None,
         "GLUE tasks: cola sst2 mrpc stsb qqp mnli qnli rte wnli, or all.",
@@ -58,6 +55,12 @@ class GlueArguments(ModelArguments):
     dataset_name: str | None = flag(
         None, "Data set on the Hub, instead of --train_file: owner/name[:configuration][@revision]."
     )
+
+
+@dataclass
+class DataArguments(TextFileArguments, DataSource):
+    """The data of a run: their source, their columns, and the rows that are used."""
+
     text_column: list[str] | None = flag(
         None,
         "Column of the text, or the two of a text pair. None looks for text or sentence, then for the pairs sentence1 "
@@ -81,11 +84,35 @@ class GlueArguments(ModelArguments):
     )
     group_column: str | None = flag(None, "Hold out rows with the same value in this column together.")
     max_train_samples: int | None = flag(None, "Training rows, drawn at random. None uses all.", limit=COUNT)
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+        if len(self.text_column or ()) > 2:
+            raise ValueError(f"--text_column has {len(self.text_column or ())} names; give one, or two for text pairs.")
+
+
+@dataclass
+class GlueArguments(ModelArguments):
+    """The model, and the runs that are made of it."""
+
+    model_name_or_path: str = flag(
+        None,
+        "A variant or a stock shape such as bert-tiny, with random weights; or a checkpoint: a folder or a Hub id, "
+        "owner/name[@revision]. None is an encoder of this package: for English, or else for 30 languages.",
+        group="model",
+    )
+    tokenizer_name: str | None = flag(
+        None,
+        "tokenizer.json, folder or Hub id; for subword variants and stock shapes also 'train', on the task's training "
+        "text. None is the model's own.",
+    )
+    trust_remote_code: bool = flag(False, "Run code that a checkpoint contains.")
     max_seq_length: int | None = flag(
         None,
         "Tokens of a text; the rest is cut. None is 128; for a checkpoint and your own data all that the model has "
         "places for, at most 512, and in training the shortest of 64, 128 and 256 that holds 99 of 100 texts.",
         limit=Limit(3),
+        group="rows and runs",
     )
     seeds: int = flag(1, "Runs for each task; their seeds are --seed, --seed + 1 and so on.", limit=COUNT)
     example: list[str] | None = flag(
@@ -116,11 +143,9 @@ class GlueArguments(ModelArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.chooses_encoder = self.model_name_or_path is None and self.task_name is None
+        self.is_model_given = self.model_name_or_path is not None
         if self.model_name_or_path is None:
             self.model_name_or_path = default_encoder()
-        if len(self.text_column or ()) > 2:
-            raise ValueError(f"--text_column has {len(self.text_column or ())} names; give one, or two for text pairs.")
         for name in ("unlabelled", "augment"):
             if self.teacher is None and getattr(self, name):
                 raise ValueError(f"--{name} needs a model that labels texts; give --teacher, or leave it out.")

@@ -26,7 +26,12 @@ from vocabless.saving.model_card import write_card
 from vocabless.saving.record import card_facts
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.uploads import check_upload, upload
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments, choose_learning_rate
+from vocabless.training.finetuning.arguments import (
+    DataArguments,
+    GlueArguments,
+    GlueTrainingArguments,
+    choose_learning_rate,
+)
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model, results_of
@@ -89,9 +94,9 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
             raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
         choose_learning_rate(arguments, training)
-        data = choose_validation(data, arguments, is_trained_encoder=True)
+        data = choose_validation(data, DataArguments(), scores_folds=True)
         fitted = fit(data, loaded, arguments, training, tqdm.write if tells else lambda line: None)
-        results = results_of(fitted) | ({} if choice is None else {"encoder_choice": asdict(choice)})
+        results = results_of(fitted, DataArguments()) | ({} if choice is None else {"encoder_choice": asdict(choice)})
     results |= {"parameters": fitted.model.num_parameters(), "has_sample_weight": examples.weights is not None}
     results |= {"arguments": without_paths(results["arguments"])}
     return Model(fitted.model.eval(), loaded.tokenizer, problem, fitted.scores, results)

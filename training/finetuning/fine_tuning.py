@@ -16,7 +16,12 @@ from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import (
+    DataArguments,
+    GlueArguments,
+    GlueTrainingArguments,
+    is_trained_vocabless,
+)
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
 from vocabless.training.finetuning.frozen_features import logits_of
@@ -25,7 +30,7 @@ from vocabless.training.finetuning.held_out import interval, limited
 from vocabless.training.finetuning.label_scores import label_table, score_labels
 from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.sources import load_own_data
-from vocabless.training.finetuning.teacher import check_task_distillation, read_unlabelled
+from vocabless.training.finetuning.teacher import with_unlabelled
 from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import fingerprint
@@ -35,26 +40,29 @@ SUBWORDS = 8000  # tokens, of a vocabulary that is trained on the task's texts
 SOURCES = ("task_name", "train_file", "dataset_name")
 
 
-def load_tasks(arguments: GlueArguments, training: GlueTrainingArguments) -> list[TaskData]:
+def load_tasks(
+    arguments: GlueArguments, training: GlueTrainingArguments, data_arguments: DataArguments
+) -> list[TaskData]:
     """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
 
     Raises:
         ValueError: not exactly one source of data is given, its data does not fit, or it does not fit the other flags.
     """
-    flags = [f"--{name}" for name in SOURCES if getattr(arguments, name) is not None]
+    flags = [f"--{name}" for name in SOURCES if getattr(data_arguments, name) is not None]
     if len(flags) != 1:
         mistake = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
         raise ValueError(f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}.")
     with training.main_process_first(desc="reading the data"):
-        if arguments.task_name is not None:
-            tasks = [load_glue_task(row, arguments.data_dir) for row in find_glue_tasks(arguments.task_name)]
+        if data_arguments.task_name is not None:
+            tasks = [load_glue_task(row, data_arguments.data_dir) for row in find_glue_tasks(data_arguments.task_name)]
         else:
-            tasks = [load_own_data(arguments)]
-        tasks = [limited(task, arguments.max_train_samples) for task in tasks]
+            # A teacher's logits belong to one split.
+            scores_folds = arguments.teacher is None and is_trained_vocabless(arguments)
+            tasks = [load_own_data(data_arguments, scores_folds)]
+        tasks = [limited(task, data_arguments.max_train_samples) for task in tasks]
         for task in tasks:
             _check_flags(task, arguments.example, training.metric_for_best_model)
-        check_task_distillation(arguments, training, tasks)
-    return tasks
+        return [with_unlabelled(task, arguments, training, data_arguments.text_format) for task in tasks]
 
 
 def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) -> None:
@@ -130,8 +138,8 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
 class FineTuning(Run):
     """Fine-tuning on a task with one seed, with or without a teacher, see `fit`.
 
-    `arguments` and `training` are those of the command; `log` takes lines for the user. `encoder_choice` is what
-    `EncoderChoice` says of the model, if the user named none.
+    `arguments`, `training` and `data_arguments` are those of the command; `log` takes lines for the user.
+    `encoder_choice` is what `EncoderChoice` says of the model, if the user named none.
     """
 
     training: GlueTrainingArguments
@@ -144,27 +152,28 @@ class FineTuning(Run):
         seed: int,
         arguments: GlueArguments,
         training: GlueTrainingArguments,
+        data_arguments: DataArguments,
         log: Callable[[str], object] = print,
         encoder_choice: dict[str, Any] | None = None,
     ) -> None:
-        self.encoder_choice = encoder_choice
+        self.encoder_choice, self.data_arguments = encoder_choice, data_arguments
         self.data, self.arguments, self.training = data, arguments, copy.copy(training)
         self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
         self.log = log if training.process_index == 0 else lambda line: None
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Run.fingerprint`."""
-        return fingerprint(self.arguments, self.training)
+        return fingerprint(self.arguments, self.training, self.data_arguments)
 
     def data_fingerprint(self) -> dict[str, str]:
         """See `Run.data_fingerprint`."""
-        data, arguments = self.data, self.arguments
+        data = self.data
         parts = {"training rows": data.train}
         parts |= {f"validation rows{suffix}": examples for suffix, examples in data.validation.items()}
         if self.training.do_predict:
             parts |= {f"test rows{suffix}": examples for suffix, examples in data.test.items()}
-        if arguments.unlabelled:
-            parts["unlabelled rows"] = read_unlabelled(arguments.unlabelled, data, arguments.text_format)
+        if data.unlabelled is not None:
+            parts["unlabelled rows"] = data.unlabelled
         fingerprints = {name: rows_fingerprint(examples.rows()) for name, examples in parts.items()}
         return fingerprints | {"labels": rows_fingerprint(data.problem.labels)}
 
@@ -179,7 +188,9 @@ class FineTuning(Run):
         weights = trainer.full_state_dict() if trainer is not None and model is trainer.model else None
         log = [] if trainer is None else trainer.state.log_history
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
-        return Trained(model, model, loaded.tokenizer, weights, log, results_of(fitted, tested) | choice)
+        return Trained(
+            model, model, loaded.tokenizer, weights, log, results_of(fitted, self.data_arguments, tested) | choice
+        )
 
     def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> Scores:
         """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.
@@ -231,7 +242,7 @@ class FineTuning(Run):
         return f"{self.data.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
 
 
-def results_of(fitted: Fitted, tested: Scores | None = None) -> Results:
+def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | None = None) -> Results:
     """Returns what `results.json` says of a fitted model; `tested` are the scores on labelled test rows."""
     data, arguments, training = fitted.data, fitted.arguments, fitted.training
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
@@ -245,9 +256,9 @@ def results_of(fitted: Fitted, tested: Scores | None = None) -> Results:
         if f"{prefix}{name}" in scores
     }
     results: dict[str, Any] = {
-        "arguments": fingerprint(arguments, training),
+        "arguments": fingerprint(arguments, training, data_arguments),
         "task": data.name,
-        "is_own_data": arguments.task_name is None,
+        "is_own_data": data.is_own,
         "example": arguments.example or [],
         "is_pair": data.train.pairs is not None,
         "from_scratch": from_scratch,

@@ -138,7 +138,7 @@ def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
         return {suffix: _read_split(row, tables[split], split) for suffix, split in zip(suffixes, found, strict=True)}
 
     texts = (_read_split(row, tables[train], train), read(validation), read(row.test_splits))
-    return TaskData(row.name, GLUE_TITLES[row.name], problem, *texts, tuple(footnotes), row.texts)
+    return TaskData(row.name, GLUE_TITLES[row.name], problem, *texts, tuple(footnotes), row.texts, is_own=False)
 
 
 def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], list[str]]:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.arguments import DataArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import SAMPLING_SEED, Examples, Rows, TaskData, sample_rows
 from vocabless.training.finetuning.metrics import Scores
 
@@ -33,12 +33,13 @@ Array = NDArray[np.float64]
 
 
 def choose_validation(
-    data: TaskData, arguments: GlueArguments, is_trained_encoder: bool, validation: Examples | None = None
+    data: TaskData, arguments: DataArguments, scores_folds: bool, validation: Examples | None = None
 ) -> TaskData:
     """Returns the data with validation examples: those that are given, folds, or rows that are held out for good.
 
     Copies of a text, see `Examples.keys`, are held out together unless the rows have other groups. Footnotes tell of
-    copies.
+    copies. With `scores_folds` models may be scored on folds; more of them are trained, which takes seconds only for
+    our trained encoders and few rows.
 
     Raises:
         ValueError: no rows can be held out.
@@ -53,7 +54,7 @@ def choose_validation(
     data = replace(data, train=train, footnotes=tuple(notes))
     if validation is not None:
         data = replace(data, validation={"": validation})
-    elif is_trained_encoder and are_folds_scored(train, arguments):
+    elif scores_folds and are_folds_scored(train, arguments):
         data = with_scored_folds(data, FOLDS)
     else:
         data = _with_rows_held_out(data, arguments.validation_split_percentage)
@@ -67,13 +68,9 @@ def choose_validation(
     return replace(data, footnotes=tuple(notes))
 
 
-def are_folds_scored(train: Examples, arguments: GlueArguments) -> bool:
-    """Returns whether models are scored on folds, and the saved one learns from all rows.
-
-    More models are trained, which takes seconds only for our trained encoders and few rows. A teacher's logits belong
-    to one split.
-    """
-    is_free = arguments.validation_split_percentage is None and arguments.teacher is None
+def are_folds_scored(train: Examples, arguments: DataArguments) -> bool:
+    """Returns whether models of few rows are scored on folds, and the saved one learns from all rows."""
+    is_free = arguments.validation_split_percentage is None
     rows = min(len(train), arguments.max_train_samples or len(train))
     return is_free and rows < TRAINED_TWICE and len(set(train.groups or ())) >= FOLDS
 

@@ -10,7 +10,7 @@ from datasets import ClassLabel, Dataset, Value
 
 from vocabless.texts.tables import STRING_TYPES, column_type
 from vocabless.texts.text_format import DELIMITERS, suffix_of
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
 
@@ -27,7 +27,7 @@ _MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false
 
 
 def parse_labels(
-    cells: Mapping[str, Cells], columns: Sequence[str], feature: Any, arguments: GlueArguments
+    cells: Mapping[str, Cells], columns: Sequence[str], feature: Any, arguments: DataArguments
 ) -> tuple[Problem, dict[str, Cells]]:
     """Returns the problem of the label columns, and the labels of each split, None where one is missing.
 

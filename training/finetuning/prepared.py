@@ -90,7 +90,7 @@ def encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArgument
     def tokenise(examples: Examples, length: int) -> EncodedRows:
         return encode(examples, data.problem, loaded.tokenizer, length)
 
-    if wanted is not None or arguments.task_name is not None or not is_checkpoint(arguments.model_name_or_path):
+    if wanted is not None or not data.is_own or not is_checkpoint(arguments.model_name_or_path):
         length = wanted or min(DEFAULT_LENGTH, limit)
         return tokenise(data.train, length), length, length, ""
     longest = min(LENGTHS[-1], limit)

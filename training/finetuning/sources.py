@@ -15,7 +15,7 @@ from datasets import Dataset
 from vocabless.texts.corpora import load_hub
 from vocabless.texts.tables import check_texts, column_type, read_files
 from vocabless.texts.text_format import suffix_of
-from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
+from vocabless.training.finetuning.arguments import DataArguments, DataSource
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.held_out import choose_validation
 from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells
@@ -32,8 +32,12 @@ SPLITS = ("train", "validation", "test")
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
 
-def load_own_data(arguments: GlueArguments) -> TaskData:
+def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskData:
     """Returns the task that `--train_file` or `--dataset_name` describes.
+
+    Args:
+        arguments: of the data.
+        scores_folds: whether models may be scored on folds; see `choose_validation`.
 
     Raises:
         ValueError: a file or column is missing, the labels fit no problem type, there are too few labels, or the
@@ -81,40 +85,43 @@ def load_own_data(arguments: GlueArguments) -> TaskData:
             "rows, add training rows, or give parquet files whose label column declares all names "
             "(datasets.ClassLabel)."
         )
-    return choose_validation(task, arguments, is_trained_vocabless(arguments), validation)
+    return choose_validation(task, arguments, scores_folds, validation)
 
 
-def describe_own_data(task: TaskData, arguments: GlueArguments) -> str:
-    """Returns lines that say what was read: rows, columns, the kind of problem, its labels, and doubts about them."""
+def describe_own_data(task: TaskData, problem_type: str | None) -> str:
+    """Returns lines that say what was read: rows, columns, the kind of problem, its labels, and doubts about them.
+
+    `problem_type` is what the user gave.
+    """
     names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
-    origin = ", inferred from the labels; --problem_type changes it" if arguments.problem_type is None else ""
+    origin = ", inferred from the labels; --problem_type changes it" if problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
     rows = f"{len(task.validation['']):,} {'of them scored' if task.is_cross_validated else 'validation rows'}"
     data = f"Data {task.name}: {len(task.train):,} training rows and {rows}, text in {columns}; "
     return "\n".join([f"{data}{task.problem.name}{labels}{origin}.", *describe_labels(task)])
 
 
-def data_name(arguments: GlueArguments) -> str:
+def data_name(source: DataSource) -> str:
     """Returns the name of a user's own data, for tables and folders.
 
     That of a file is its own or, if it says nothing, that of the nearest folder that does. The folder in which a user
     works, and those above it, say nothing of the data. The name has one line, since it is a cell of tables.
 
-    >>> [data_name(GlueArguments(model_name_or_path="", train_file=file)) for file in ("train.csv", "spam/train.csv")]
+    >>> [data_name(DataSource(train_file=file)) for file in ("train.csv", "spam/train.csv")]
     ['train', 'spam']
     """
-    if arguments.train_file is None:
-        name, _, _ = str(arguments.dataset_name).partition("@")
+    if source.train_file is None:
+        name, _, _ = str(source.dataset_name).partition("@")
         return name.rpartition("/")[2].replace(":", "-")
-    file = Path(arguments.train_file)
+    file = Path(source.train_file)
     stem = SHARD.sub("", file.stem, count=1)
     homes = {folder for home in (Path.cwd(), Path.home()) for folder in (home, *home.parents)}
     names = [stem, *(folder.name for folder in Path(os.path.abspath(file)).parents if folder not in homes)]
     return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), stem).splitlines())
 
 
-def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
+def _read_tables(arguments: DataArguments) -> dict[str, Dataset]:
     """Returns the splits that have rows."""
     if arguments.train_file is not None:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
@@ -129,7 +136,7 @@ def _read_tables(arguments: GlueArguments) -> dict[str, Dataset]:
     return tables
 
 
-def _check_empty_rows(examples: Examples, split: str, arguments: GlueArguments) -> None:
+def _check_empty_rows(examples: Examples, split: str, arguments: DataArguments) -> None:
     """Raises an error that names all rows without a text or, if the split has labels, without a label."""
     empty = {"text": examples.empty_rows()}
     empty["label"] = [row for row, label in enumerate(examples.labels or []) if label is None]

@@ -106,18 +106,22 @@ def _refusal(name: str, error: Exception) -> ValueError:
     return ValueError(f"the teacher {name!r} cannot be loaded ({shorten(str(error), 200)}); give a fine-tuned model.")
 
 
-def check_task_distillation(
-    arguments: GlueArguments, training: GlueTrainingArguments, tasks: Sequence[TaskData]
-) -> None:
-    """Checks the flags of a teacher, its labels and the unlabelled texts; ValueError if one does not fit."""
+def with_unlabelled(
+    data: TaskData, arguments: GlueArguments, training: GlueTrainingArguments, text_format: TextFormat = UTF8
+) -> TaskData:
+    """Returns the data of a task with the texts that its teacher shall label, if there is one.
+
+    Raises:
+        ValueError: a flag does not work with a teacher, it has other labels, or the texts cannot be read.
+    """
     if arguments.teacher is None:
-        return
+        return data
     if training.label_smoothing_factor:
         raise ValueError("--label_smoothing_factor does not work with --teacher, which is smooth; leave it out.")
-    for task in tasks:
-        label_order(arguments.teacher.replace("{task}", task.name), task.problem, arguments.trust_remote_code)
-        if arguments.unlabelled:
-            read_unlabelled(arguments.unlabelled, task, arguments.text_format)
+    label_order(arguments.teacher.replace("{task}", data.name), data.problem, arguments.trust_remote_code)
+    if not arguments.unlabelled:
+        return data
+    return replace(data, unlabelled=read_unlabelled(arguments.unlabelled, data, text_format))
 
 
 def distill_task(
@@ -136,8 +140,8 @@ def distill_task(
     name, train = str(arguments.teacher).replace("{task}", data.name), data.train
     parts = [(LABELLED, train, rows)]
     others = [(COPIES, Examples(*corrupted_copies(train.texts, train.pairs, n))) for n in range(arguments.augment)]
-    if arguments.unlabelled:
-        others = [(UNLABELLED, read_unlabelled(arguments.unlabelled, data, arguments.text_format)), *others]
+    if data.unlabelled is not None:
+        others = [(UNLABELLED, data.unlabelled), *others]
     for kind, examples in others:
         labelled = replace(examples, labels=(train.labels or [])[:1] * len(examples))  # a batch needs some for all
         parts.append((kind, examples, encode(labelled)))

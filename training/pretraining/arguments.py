@@ -6,14 +6,22 @@ from dataclasses import dataclass
 from vocabless.overrides import with_overrides
 from vocabless.public_names import EMBEDDED
 from vocabless.stock_shapes import StockShape, find_shape
-from vocabless.training.script import MIN_VOCABULARY, SHARE, Limit, ModelArguments, ScriptTrainingArguments, flag
+from vocabless.training.script import (
+    MIN_VOCABULARY,
+    SHARE,
+    Limit,
+    ModelArguments,
+    ScriptTrainingArguments,
+    TextFileArguments,
+    flag,
+)
 from vocabless.variants import Variant
 
 DEFAULT_VARIANT = "hashgram-nano"
 
 
 @dataclass
-class PretrainingArguments(ModelArguments):
+class PretrainingArguments(TextFileArguments, ModelArguments):
     """The model, the text and the objective."""
 
     variant: str | None = flag(

@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 from vocabless import VocablessClassifier
 from vocabless.training.finetuning import fit as fitting
 from vocabless.training.finetuning import held_out, prepared
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.held_out import FOLDS, training_folds
 from vocabless.training.finetuning.sources import load_own_data
@@ -40,7 +40,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
         patched.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
         patched.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
-        task = load_own_data(GlueArguments(model_name_or_path=encoder, train_file=str(data)))
+        task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
         assert task.is_cross_validated and results["is_cross_validated"] and results["scored_folds"] == folds
         assert results["rows"]["accuracy"] == 12 * folds
         losses, right = [], []

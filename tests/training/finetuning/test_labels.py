@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.sources import describe_own_data, load_own_data
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -21,9 +21,8 @@ def load(folder, cells, test=(), **options):
         file.write_text("\n".join([header, *lines]))
         options[f"{name}_file"] = str(file)
     options["validation_file"] = options["train_file"]
-    arguments = GlueArguments(model_name_or_path="hashformer-lsh-proj-tiny", **options)
-    task = load_own_data(arguments)
-    return task, describe_own_data(task, arguments)
+    task = load_own_data(DataArguments(**options))
+    return task, describe_own_data(task, options.get("problem_type"))
 
 
 CODES = ["007", "010"]

@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoTokenizer
 
 import run_glue
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.finetuning.arguments import GlueArguments, is_trained_vocabless
+from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.prepared import encode_training_rows
@@ -108,8 +108,8 @@ def rows_of(lengths):
 ])  # fmt: skip
 def test_the_shortest_length_that_holds_99_of_100_texts_is_chosen(lengths, chosen, cut, encoder, tmp_path):
     data = write_csv(tmp_path / "mine.csv", rows_of(lengths))
-    arguments = GlueArguments(model_name_or_path=encoder, train_file=str(data))
-    task = load_own_data(arguments)
+    arguments = GlueArguments(model_name_or_path=encoder)
+    task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
     loaded = load_model(arguments, task, tmp_path)
     sentence = "" if cut is None else f"Training reads up to {chosen} tokens of a text, which cuts {cut} % of them."
     rows, *decided = encode_training_rows(task, loaded, arguments)

@@ -9,16 +9,14 @@ from datasets import Dataset
 
 from vocabless.texts import corpora
 from vocabless.texts.corpora import load_text
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.sources import PAIR_COLUMNS, data_name, load_own_data
-
-MODEL = "hashformer-lsh-proj-tiny"
 
 
 def read(file: Path, text: str, **options: Any) -> TaskData:
     file.write_text(text, encoding="utf-8")
-    return load_own_data(GlueArguments(model_name_or_path=MODEL, train_file=str(file), **options))
+    return load_own_data(DataArguments(train_file=str(file), **options))
 
 
 def load(folder: Path, columns: dict[str, list[Any]], **options: Any) -> TaskData:
@@ -89,7 +87,7 @@ def test_data_have_the_name_of_their_file_or_of_another_folder_than_the_users(fi
     here = tmp_path / "clone" / "work"
     here.mkdir(parents=True)
     monkeypatch.chdir(here)
-    assert data_name(GlueArguments(model_name_or_path=MODEL, train_file=file.format(here=here))) == name
+    assert data_name(DataArguments(train_file=file.format(here=here))) == name
 
 
 def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -> None:
@@ -97,7 +95,7 @@ def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -
     rows = Dataset.from_dict({"text": ["a", "b"], "label": ["x", "y"]})
     tables = {"train": rows, "validation": rows}
     monkeypatch.setattr(corpora, "load_dataset", lambda **options: asked.append(options) or tables)
-    arguments = GlueArguments(model_name_or_path=MODEL, dataset_name="you/films:small@v2")
+    arguments = DataArguments(dataset_name="you/films:small@v2")
     assert load_own_data(arguments).name == data_name(arguments) == "films-small"
     assert asked == [{"path": "you/films", "name": "small", "revision": "v2"}]
 
