@@ -8,13 +8,14 @@ of one text also has a wide part, see `WideLayer`: both are one convex problem.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix, diags, hstack
 from scipy.special import rel_entr
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
@@ -25,7 +26,7 @@ from vocabless.training.finetuning.held_out import folds_of, is_wide_part_better
 from vocabless.training.finetuning.problems import Array, Problem
 
 STRENGTHS = (0.003, 0.03, 0.3, 3.0)  # inverse regularisation, for standardised numbers
-WIDE_WEIGHTS = (1.0, 2.0)  # lengths of the wide features, as multiples of that of the standardised vector
+WIDE_WEIGHTS = (1.0, 2.0, 4.0)  # lengths of the wide features, as multiples of that of the standardised vector
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
 MAX_CHOICE_ROWS = 2000  # of the training rows, on which strength and weight are chosen
@@ -132,7 +133,7 @@ class LinearProblem:
             self._inputs = hstack([_sparse(self._deep), self._wide], format="csr")
             return
         kernel = (self._wide @ self._wide.T).toarray()
-        with threadpool_limits(1, "blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             values, axes = np.linalg.eigh(self._deep @ self._deep.T + kernel)
         kept = values > values[-1] * 1e-10
         roots = np.sqrt(values[kept])
@@ -140,7 +141,7 @@ class LinearProblem:
 
     def solve(self, strength: float) -> FirstHead:
         """Returns the model of all features with this strength."""
-        with threadpool_limits(1, "blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             weight, bias = self._problem.fit_linear(self._inputs, self._targets, strength, self._weights)
         wide: Array | None = None
         if self._wide is not None:
@@ -175,6 +176,12 @@ def relevance(features: Features, memberships: Vectors | None) -> Vectors:
     of_row = (has_row @ memberships + shares) / (has_row @ np.ones((len(counts), 1)) + 1)
     result: Vectors = np.sqrt(np.maximum(rel_entr(of_row, shares).sum(axis=1), 0))
     return result
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Returns what limits the threads of BLAS; finding its libraries takes 3 ms, as long as a fit to few rows."""
+    return ThreadpoolController()
 
 
 def _sparse(matrix: Vectors) -> csr_matrix:
