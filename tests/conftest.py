@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vocabless.variants import Variant
 
 UNSEEN = ("id2label", "label2id", "problem_type", "_name_or_path")  # of a configuration: no graph depends on them
+MINUTES = 100  # seconds of a time limit; those that are there for a test's sake are shorter
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 # A line of its input is a program and its variables. It answers with the variable `result`. What is printed is logged.
 BARE_PROCESS = """
@@ -52,6 +53,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     quick = item.get_closest_marker("quick")
     if quick and item.callspec.id not in quick.args:
         item.add_marker("slow")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the tests that have minutes, so that the last test of a run is a short one."""
+    limits = [mark.args[0] if (mark := item.get_closest_marker("timeout")) else 0 for item in items]
+    order = sorted(range(len(items)), key=lambda index: -limits[index] if limits[index] > MINUTES else 0)
+    items[:] = [items[index] for index in order]
 
 
 @pytest.fixture

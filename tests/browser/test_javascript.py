@@ -231,7 +231,7 @@ def test_strings_of_all_scripts(source: Path, packaged, in_onnxruntime, run_in) 
 
     Most encoders read fewer: they have the readers of the smallest one, and take up to a minute for 2 000.
     """
-    count = 2000 if source.name == "hashgram-nano-sentence" else 400
+    count = 2000 if source.name == "hashgram-nano-sentence" else 150
     texts, folder = ["", "word " * 600, *random_strings(count, seed=2000)], packaged(source)
     program = in_onnxruntime(source)
     if isinstance(program, OnnxEncoder):
