@@ -97,8 +97,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     identifying = fingerprint(arguments, training, data_arguments)
     with locked_run_folder(folder, identifying) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
-            why = None if choice is None else asdict(choice)
-            tuning = FineTuning(task, seed, arguments, training, data_arguments, log, why)
+            encoder_choice = None if choice is None else asdict(choice)
+            tuning = FineTuning(task, seed, arguments, training, data_arguments, log, encoder_choice)
             outcome = train_and_save(tuning, repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:

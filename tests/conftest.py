@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vocabless.variants import Variant
 
 UNSEEN = ("id2label", "label2id", "problem_type", "_name_or_path")  # of a configuration: no graph depends on them
-MINUTES = 100  # seconds of a time limit; those that are there for a test's sake are shorter
+LONG = 100  # seconds; a test with a longer time limit may take minutes
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 # A line of its input is a program and its variables. It answers with the variable `result`. What is printed is logged.
 BARE_PROCESS = """
@@ -56,9 +56,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begins with the tests that have minutes, so that the last test of a run is a short one."""
+    """Begins with the tests that may take minutes, so that the last test of a run is a short one."""
     limits = [mark.args[0] if (mark := item.get_closest_marker("timeout")) else 0 for item in items]
-    order = sorted(range(len(items)), key=lambda index: -limits[index] if limits[index] > MINUTES else 0)
+    order = sorted(range(len(items)), key=lambda index: -limits[index] if limits[index] > LONG else 0)
     items[:] = [items[index] for index in order]
 
 

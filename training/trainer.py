@@ -154,7 +154,7 @@ class ResumableTrainer(Trainer):
 
     @property
     def is_sharded(self) -> bool:
-        """Whether a process may hold a part of the weights alone."""
+        """Whether each process may hold only a part of the weights."""
         return bool(self.is_fsdp_enabled or self.is_deepspeed_enabled)
 
     def full_state_dict(self) -> dict[str, Tensor]:

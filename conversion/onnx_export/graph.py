@@ -77,7 +77,8 @@ class BlocksOnly(nn.Module):
         front_end = cast(VocablessModel, self.model.base_model).front_end
         has_wide_part = getattr(getattr(self.model, "classifier", None), "wide", None) is not None
         if isinstance(front_end, UnitFrontEnd):
-            inputs["inputs_embeds"], length = embed_distinct(front_end, input_ids, LONGEST_NGRAM * has_wide_part)
+            shortest = LONGEST_NGRAM if has_wide_part else 1
+            inputs["inputs_embeds"], length = embed_distinct(front_end, input_ids, shortest)
             if has_wide_part:
                 inputs[INPUT] = input_ids[..., :length]
         else:
@@ -96,7 +97,7 @@ def output_names(model: PreTrainedModel) -> list[str]:
         return list(outputs_of(model, {INPUT: example_blocks(model)}))
 
 
-def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor, shortest: int = 0) -> tuple[Tensor, int]:
+def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor, shortest: int = 1) -> tuple[Tensor, int]:
     """Returns what `front_end(blocks)` returns for (…, K) int64, but the graph embeds each distinct unit only once.
 
     A traced front end embeds every token up to the end of its block, which takes longer than the encoder.

@@ -188,9 +188,8 @@ class FineTuning(Run):
         weights = trainer.full_state_dict() if trainer is not None and model is trainer.model else None
         log = [] if trainer is None else trainer.state.log_history
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
-        return Trained(
-            model, model, loaded.tokenizer, weights, log, results_of(fitted, self.data_arguments, tested) | choice
-        )
+        results = results_of(fitted, self.data_arguments, tested) | choice
+        return Trained(model, model, loaded.tokenizer, weights, log, results)
 
     def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> Scores:
         """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.

@@ -230,7 +230,7 @@ def _choose_on_folds(prepared: Prepared, head: _Head | None) -> _Choice:
 
 
 def _best_on_validation_rows(prepared: Prepared, models: Sequence[Fitted]) -> Fitted:
-    """Returns the first of some models, of which each must be better than the simpler ones before it; with scores."""
+    """Returns the simplest of the models that no other one is better than, with its scores; simpler ones come first."""
     best, *simpler = (
         each if each.is_head else replace(each, scores=_score_on_validation_rows(prepared, each.model))
         for each in reversed(models)

@@ -107,7 +107,7 @@ def _refusal(name: str, error: Exception) -> ValueError:
 
 
 def with_unlabelled(
-    data: TaskData, arguments: GlueArguments, training: GlueTrainingArguments, text_format: TextFormat = UTF8
+    data: TaskData, arguments: GlueArguments, training: GlueTrainingArguments, text_format: TextFormat
 ) -> TaskData:
     """Returns the data of a task with the texts that its teacher shall label, if there is one.
 

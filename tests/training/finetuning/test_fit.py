@@ -140,6 +140,7 @@ def test_the_first_model_that_no_other_one_is_better_than_is_saved(
     command = ["--train_file", data, "--num_train_epochs", "2"]
     command += [] if is_cross_validated else ["--validation_file", data]
     rule = "is_simpler_better_on_folds" if is_cross_validated else "is_simpler_better"
+    alone, _ = tune(tmp_path / "alone", *command, "--num_train_epochs", "0")
     weights = {}
     # The trained weights are compared with the mean first, and then the head with the better one.
     for name, answers in {"head": (True, True), "mean": (True, False), "trained": (False, False)}.items():
@@ -151,6 +152,7 @@ def test_the_first_model_that_no_other_one_is_better_than_is_saved(
         assert ("the mean of those before and after training" in (folder / "README.md").read_text()) == (name == "mean")
         weights[name] = load_file(folder / "model.safetensors")
     head, mean, trained = weights.values()
+    assert all((weight == head[name]).all() for name, weight in load_file(alone / "model.safetensors").items())
     for name, weight in mean.items():
         assert torch.allclose(weight, (head[name] + trained[name]) / 2, atol=1e-7)
     assert any((head[name] != trained[name]).any() for name in head)
