@@ -227,15 +227,20 @@ def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
 @pytest.mark.skipif(not CHECKPOINTS.is_dir(), reason="this archive has no trained weights; clone the repository")
 @pytest.mark.parametrize("source", SHIPPED, ids=lambda folder: folder.name)
 def test_strings_of_all_scripts(source: Path, packaged, in_onnxruntime, run_in) -> None:
-    """`tests/test_sentence_vectors.py` compares the program with sentence-transformers on such texts.
+    """Vectors are those of sentence-transformers, of the program beside a graph, and of a page.
 
-    Most encoders read fewer: they have the readers of the smallest one, and take up to a minute for 2 000.
+    Most encoders read fewer strings: they have the readers of the smallest one, and take up to a minute for 2 000.
     """
     count = 2000 if source.name == "hashgram-nano-sentence" else 150
-    texts, folder = ["", "word " * 600, *random_strings(count, seed=2000)], packaged(source)
+    texts = ["", " ", "\t\n", "word " * 600, "a" * 5000, "[MASK] it", *random_strings(count, seed=2000)]
+    folder = packaged(source)
     program = in_onnxruntime(source)
     if isinstance(program, OnnxEncoder):
-        assert near(run_in("chromium", folder, ENCODE, texts), program.encode(texts))
+        transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+        original = transformers.SentenceTransformer(str(source), trust_remote_code=True, device="cpu")
+        vectors = program.encode(texts)
+        assert near(vectors, original.encode(texts))
+        assert near(run_in("chromium", folder, ENCODE, texts), vectors)
     else:
         found = [each["logits"] for each in run_in("chromium", folder, CLASSIFY, texts)]
         assert near(found, np.concatenate([program.logits([text]) for text in texts]))
