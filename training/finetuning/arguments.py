@@ -116,7 +116,7 @@ class GlueArguments(ModelArguments):
     )
     seeds: int = flag(1, "Runs for each task; their seeds are --seed, --seed + 1 and so on.", limit=COUNT)
     example: list[str] | None = flag(
-        None, "A text, or the two of a pair, that the card and the page show. None shows no text of yours."
+        None, "A text, or both of a pair, that card and page show. None shows no text of yours."
     )
     teacher: str | None = flag(
         None,
@@ -183,10 +183,10 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         group="training",
     )
     learning_rate: float | None = flag(  # type: ignore[assignment]
-        None, "Peak learning rate. None is 3e-5 for encoders 768 wide, and more for narrower ones.", group="training"
+        None, "Peak learning rate. None is 3e-5 at a width of 768, and more for narrower encoders.", group="training"
     )
     do_predict: bool = flag(
-        False, "Predict the test split of GLUE or of a data set on the Hub; a --test_file always is.", group="training"
+        False, "Predict the test split of GLUE or of a Hub data set; a --test_file always is.", group="training"
     )
     push_to_hub: bool = flag(False, "Upload each finished run.", group="training")
     per_device_eval_batch_size: int = 64

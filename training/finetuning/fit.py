@@ -7,7 +7,7 @@ Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one defini
    score can hardly become better and no number of epochs is given, this is all.
 2. If no validation rows are apart, a copy of the model is trained without one fold, or for few rows for each fold.
 3. Three models are compared on the same rows, each of which must be better than the simpler ones: the head alone; the
-   mean of the weights before and after training, see `mean_model`; the trained weights.
+   trained weights; the mean of the weights before and after training, see `mean_model`.
 4. What is better is saved: the head, or what becomes of a copy of the model that is trained on all rows.
 
 The rules that decide are in `held_out.py`. No step changes what an earlier one returned.
@@ -25,6 +25,7 @@ import torch
 from tqdm.auto import tqdm
 from transformers import EarlyStoppingCallback, PreTrainedModel
 
+from vocabless.training.finetuning.adversarial import FineTuningTrainer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData
 from vocabless.training.finetuning.first_head import FrozenEncoder, has_linear_head
@@ -47,7 +48,8 @@ from vocabless.training.finetuning.weighted_rows import WeightedTrainer
 from vocabless.training.load import Loaded
 from vocabless.training.trainer import ResumableTrainer, logits_only
 
-STEP = 4  # time of a training step on some texts, as a multiple of the time in which the frozen encoder reads them
+# Time of a training step on some texts, as a multiple of the time in which the frozen encoder reads them.
+STEP, ADVERSARIAL_STEP = 4, 7
 FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 
 
@@ -141,9 +143,9 @@ def fit(
         models = [trained]
     else:
         mean = [] if trainer.is_sharded else [replace(trained, model=mean_model(prepared.model, model), is_mean=True)]
-        models = [replace(head.alone, **details), *mean, trained]
+        models = [replace(head.alone, **details), trained, *mean]
     if data.is_cross_validated:
-        return models[1] if choice.is_mean else trained
+        return models[-1] if choice.is_mean else trained
     return _best_on_validation_rows(prepared, models)
 
 
@@ -193,7 +195,7 @@ def _train_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, V
 
     Those of a fold are of copies of the model, with the mean of the weights before and after they are trained without
     the fold, and with the trained weights; twice the latter where there is no mean, see `fit`. If the number of epochs
-    is free and the mean gains nothing on the first fold, this is the only one. The logits of a finished fold are kept,
+    is free and neither gains anything on the first fold, this is the only one. The logits of a finished fold are kept,
     so a run that was killed loses one fold.
     """
     data = with_scored_folds(prepared.data, folds_to_train(len(prepared.rows)))
@@ -210,7 +212,7 @@ def _train_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, V
         logits[:, fold] = np.load(file) if file.is_file() else _train_without(fold, prepared, head, training, file)
         if number or is_one or head is None or prepared.are_epochs_given:
             continue
-        if not gains_on_fold(data, fold, head.frozen.held_out_logits, logits[0]):
+        if not any(gains_on_fold(data, fold, head.frozen.held_out_logits, each) for each in logits):
             prepared.log("Training gains nothing on the first of five folds, so the others are not trained.")
             return with_scored_folds(prepared.data, 1), logits[0], logits[1]
     return data, logits[0], logits[1]
@@ -221,7 +223,7 @@ def _choose_on_folds(prepared: Prepared, head: _Head | None) -> _Choice:
     data, of_mean, of_trained = _train_on_folds(prepared, head)
     if head is None:
         return _Choice(data, _score_on_folds(data, of_trained))
-    is_mean = is_simpler_better_on_folds(data, of_mean, of_trained)
+    is_mean = not is_simpler_better_on_folds(data, of_trained, of_mean)
     of_head, of_tuned = head.frozen.held_out_logits, of_mean if is_mean else of_trained
     scores, head_scores = _score_on_folds(data, of_tuned), _score_on_folds(data, of_head)
     choice = _Choice(data, scores, head_scores, is_simpler_better_on_folds(data, of_head, of_tuned), is_mean)
@@ -278,13 +280,14 @@ def _trainer(
         "data_collator": prepared.collator,
         "compute_metrics": problem.compute_metrics,
         "preprocess_logits_for_metrics": logits_only,
+        "epsilon": prepared.epsilon,
     }
     if prepared.arguments.teacher is not None:
-        trainer: ResumableTrainer = DistillingTrainer(problem, **options)
+        trainer: FineTuningTrainer = DistillingTrainer(problem, **options)
     elif prepared.data.train.weights is not None:
         trainer = WeightedTrainer(problem, **options)
     else:
-        trainer = ResumableTrainer(**options)
+        trainer = FineTuningTrainer(**options)
     if prepared.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
         trainer.add_callback(EarlyStoppingCallback(prepared.arguments.early_stopping_patience))
     return trainer
@@ -310,7 +313,8 @@ def _describe_training(prepared: Prepared, seconds: float) -> str:
     epochs = float(prepared.training.num_train_epochs or 0)
     folds = folds_to_train(len(prepared.rows)) if prepared.data.is_cross_validated else 0
     models = 1 + folds * (1 - 1 / FOLDS)  # a fold is trained on the rows of the others
-    minutes = STEP * seconds * epochs * models / 60
+    step = ADVERSARIAL_STEP if prepared.epsilon else STEP
+    minutes = step * seconds * epochs * models / 60
     once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
     times = "epoch" if epochs == 1 else "epochs"
     return f"Training {once}, for {epochs:g} {times}: about {max(1, round(minutes))} min."

@@ -25,7 +25,7 @@ FEW_ROWS = 200  # up to so many rows, fine-tuning is scored on all folds; of mor
 HELD_OUT, MOST_HELD_OUT = 10.0, 50.0  # percent of the training rows, where they are held out for good
 # What the scores decide. A gain is counted in standard errors of its mean.
 WIDE_GAIN = 2.5  # of a wide part: by chance, the best of twelve settings gains as much in at most 7.5 % of cases
-TUNING_GAIN = 0.5  # of a mean of weights over the head alone, and of trained weights over both
+TUNING_GAIN = 0.5  # of trained weights over the head alone, and of a mean of weights over both
 ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out
 QUANTILE = 1.959964  # of the normal distribution, for 95 %
 CORRELATIONS = ("matthews_correlation", "pearson", "spearman")

@@ -14,6 +14,7 @@ from vocabless.training.load import Loaded, is_checkpoint
 LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
 MAX_CUT = 0.01  # share of the texts that a length cuts
+EPSILON = 0.2  # of adversarial training, after a first head and without a teacher
 Log = Callable[[str], object]  # takes lines for the user
 
 
@@ -30,6 +31,7 @@ class Prepared:
     arguments: GlueArguments
     training: GlueTrainingArguments
     are_epochs_given: bool  # by the user
+    epsilon: float  # of adversarial training, see `adversarial_loss`; 0 is none
     collator: DataCollatorWithPadding
     log: Log
 
@@ -71,6 +73,7 @@ def prepare(
         arguments=arguments,
         training=training_of_run,
         are_epochs_given=training.num_train_epochs is not None,
+        epsilon=EPSILON if has_first_head and arguments.teacher is None else 0.0,
         collator=DataCollatorWithPadding(tokenizer),
         log=log,
     )

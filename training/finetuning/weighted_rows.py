@@ -2,12 +2,12 @@
 
 from typing import Any, cast
 
+from vocabless.training.finetuning.adversarial import FineTuningTrainer
 from vocabless.training.finetuning.data import WEIGHT, EncodedRows, weights_of
 from vocabless.training.finetuning.problems import Problem
-from vocabless.training.trainer import ResumableTrainer
 
 
-class WeightedTrainer(ResumableTrainer):
+class WeightedTrainer(FineTuningTrainer):
     """A Trainer of rows with weights: the loss of a row is multiplied by its weight over the mean weight of all."""
 
     def __init__(self, problem: Problem, **options: Any) -> None:
@@ -18,10 +18,8 @@ class WeightedTrainer(ResumableTrainer):
         self._set_signature_columns_if_needed()
         cast(Any, self)._signature_columns += [WEIGHT]  # else removed: no model takes it
 
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        """Returns the loss of a batch, and the model's outputs if asked to."""
+    def clean_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
+        """Returns the loss of a batch as it is, and the model's outputs if asked to."""
         inputs = dict(inputs)
         targets, weights = inputs.pop("labels"), inputs.pop(WEIGHT)
         outputs = model(**inputs)
