@@ -82,8 +82,8 @@ class Report:
             run = firsts[task.name]
             if folds := run["scored_folds"]:
                 ways = "evaluated by a model that did not see" if folds == 1 else f"cross-validated, {folds} folds of"
-                rows = f"{max(run['rows'].values()):,} rows; the model saved learned from all"
-                footnotes.append(f"{task.title}: {ways} {rows}")
+                rows = max(number for metric, number in run["rows"].items() if not metric.startswith(TEST))
+                footnotes.append(f"{task.title}: {ways} {rows:,} rows; the model saved learned from all")
             if teacher := run.get("teacher"):
                 learned = f"learned from {teacher['name']} ({teacher['description']})"
                 footnotes.append(f"{task.title}: {learned}, which labelled {describe_rows(teacher)}")

@@ -111,7 +111,7 @@ def test_scores_of_test_rows_stand_below_the_others_as_a_mean_over_the_seeds():
 def test_the_heading_is_of_the_first_task_and_folds_are_told_of_each():
     names = {"a": (5, 111), "b": (1, 222)}
     results = {
-        name: {"42": run(accuracy=0.5) | {"rows": {"accuracy": 30}, "scored_folds": folds} | {
+        name: {"42": run(accuracy=0.5) | {"rows": {"accuracy": 30, "test_accuracy": 500}, "scored_folds": folds} | {
             "parameters": parameters, "from_scratch": False,
         }}
         for name, (folds, parameters) in names.items()
