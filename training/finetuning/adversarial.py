@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from vocabless.training.trainer import ResumableTrainer
 
 
-class FineTuningTrainer(ResumableTrainer):
+class AdversarialTrainer(ResumableTrainer):
     """A Trainer whose loss may be `adversarial_loss`.
 
     Args:

@@ -25,7 +25,7 @@ import torch
 from tqdm.auto import tqdm
 from transformers import EarlyStoppingCallback, PreTrainedModel
 
-from vocabless.training.finetuning.adversarial import FineTuningTrainer
+from vocabless.training.finetuning.adversarial import AdversarialTrainer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData
 from vocabless.training.finetuning.first_head import FrozenEncoder, has_linear_head
@@ -280,14 +280,13 @@ def _trainer(
         "data_collator": prepared.collator,
         "compute_metrics": problem.compute_metrics,
         "preprocess_logits_for_metrics": logits_only,
-        "epsilon": prepared.epsilon,
     }
     if prepared.arguments.teacher is not None:
-        trainer: FineTuningTrainer = DistillingTrainer(problem, **options)
+        trainer: ResumableTrainer = DistillingTrainer(problem, **options)
     elif prepared.data.train.weights is not None:
-        trainer = WeightedTrainer(problem, **options)
+        trainer = WeightedTrainer(problem, epsilon=prepared.epsilon, **options)
     else:
-        trainer = FineTuningTrainer(**options)
+        trainer = AdversarialTrainer(epsilon=prepared.epsilon, **options)
     if prepared.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
         trainer.add_callback(EarlyStoppingCallback(prepared.arguments.early_stopping_patience))
     return trainer

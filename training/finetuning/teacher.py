@@ -22,12 +22,12 @@ from vocabless.saving.record import COPIES, LABELLED, UNLABELLED
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY, longest_sequence
 from vocabless.texts.corpora import load_text
 from vocabless.texts.text_format import UTF8, TextFormat
-from vocabless.training.finetuning.adversarial import FineTuningTrainer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.problems import Problem
 from vocabless.training.output_cache import add_outputs, fingerprint
+from vocabless.training.trainer import ResumableTrainer
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
 GOLD_WEIGHT = 0.5  # of the loss of the labels; the loss of the teacher has the rest
@@ -213,7 +213,7 @@ def corrupted(text: str, chance: random.Random) -> str:
     return " ".join(kept)
 
 
-class DistillingTrainer(FineTuningTrainer):
+class DistillingTrainer(ResumableTrainer):
     """A Trainer that learns labels and logits, see `distillation_loss`, and evaluates on the labels alone."""
 
     def __init__(self, problem: Problem, **options: Any) -> None:
@@ -222,10 +222,12 @@ class DistillingTrainer(FineTuningTrainer):
         self._set_signature_columns_if_needed()
         cast(Any, self)._signature_columns += [TEACHER_LOGITS, IS_GOLD]  # else removed: no model takes them
 
-    def clean_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
-        """Returns the loss of a batch as it is, and the model's outputs if asked to."""
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Returns the loss of a batch, and the model's outputs if asked to."""
         if TEACHER_LOGITS not in inputs:  # of an evaluation
-            return super().clean_loss(model, inputs, return_outputs, num_items_in_batch)
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         inputs = dict(inputs)
         targets, teacher, is_gold = (inputs.pop(name) for name in ("labels", TEACHER_LOGITS, IS_GOLD))
         outputs = model(**inputs)

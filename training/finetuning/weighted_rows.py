@@ -2,12 +2,12 @@
 
 from typing import Any, cast
 
-from vocabless.training.finetuning.adversarial import FineTuningTrainer
+from vocabless.training.finetuning.adversarial import AdversarialTrainer
 from vocabless.training.finetuning.data import WEIGHT, EncodedRows, weights_of
 from vocabless.training.finetuning.problems import Problem
 
 
-class WeightedTrainer(FineTuningTrainer):
+class WeightedTrainer(AdversarialTrainer):
     """A Trainer of rows with weights: the loss of a row is multiplied by its weight over the mean weight of all."""
 
     def __init__(self, problem: Problem, **options: Any) -> None:

@@ -84,14 +84,14 @@ def test_the_loss_is_the_mean_of_that_of_the_texts_and_of_the_moved_ones(name, p
         assert value.grad is None or torch.allclose(value.grad, gradients[key], atol=1e-6)
 
 
-def test_a_run_has_it_after_a_first_head_and_without_a_teacher(tune, tmp_path, monkeypatch) -> None:
-    made, trainer = [], fitting.FineTuningTrainer
+def test_a_run_has_it_after_a_first_head(tune, tmp_path, monkeypatch) -> None:
+    made, trainer = [], fitting.AdversarialTrainer
 
     def recorded(*, epsilon, **options):
         made.append(trainer(epsilon=epsilon, **options))
         return made[-1]
 
-    monkeypatch.setattr(fitting, "FineTuningTrainer", recorded)
+    monkeypatch.setattr(fitting, "AdversarialTrainer", recorded)
     monkeypatch.setattr(fitting, "is_simpler_better", lambda *_: True)  # no mean of weights
     data = write_csv(tmp_path / "mine.csv", coloured(60))
     files = ["--train_file", data, "--validation_file", data, "--load_best_model_at_end", "false"]
