@@ -12,7 +12,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import PreTrainedModel
 from transformers.modeling_outputs import (
     BaseModelOutput,
     MaskedLMOutput,
@@ -21,62 +20,16 @@ from transformers.modeling_outputs import (
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
-from transformers.utils import logging
 from transformers.utils.generic import can_return_tuple
 
-from .blocks import FrontEnd, HasConstants, check_blocks
+from .blocks import check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
-from .head_layers import Inputs, LecunLinear, PooledHead, PredictionTransform, token_loss
+from .head_layers import Inputs, PooledHead, PredictionTransform, token_loss
+from .pretrained_model import VocablessPreTrainedModel
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
-logger = logging.get_logger(__name__)
-
-
-class VocablessPreTrainedModel(PreTrainedModel):
-    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
-
-    config_class = VocablessConfig
-    base_model_prefix = "vocabless"
-    main_input_name = "input_ids"
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
-    _can_compile_fullgraph = True
-
-    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
-        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
-
-        A copy or a pickle is made without a configuration.
-        """
-        if config is not None:
-            config.check_names(kwargs)
-        return super().__new__(cls)
-
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if isinstance(module, HasConstants):
-            module.init_weights(self.config.initializer_range)
-        elif isinstance(module, LecunLinear):
-            module.init_weights()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """Returns the front end, which takes the place of the word table."""
-        return cast(FrontEnd, self.base_model.front_end)
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.base_model.front_end = value
-
-    def resize_token_embeddings(  # type: ignore[override]
-        self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any
-    ) -> nn.Module:
-        """Does nothing, because there is no word table to resize. Returns the front end."""
-        if new_num_tokens not in (None, self.config.vocab_size):
-            logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
-        return self.get_input_embeddings()
 
 
 class VocablessModel(VocablessPreTrainedModel):

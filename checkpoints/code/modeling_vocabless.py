@@ -1230,6 +1230,57 @@ def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int 
     return total / count
 
 
+# ---- pretrained_model.py ---------------------------------------------------------------------------------------------
+# The base class of all models.
+
+logger = logging.get_logger(__name__)
+
+
+class VocablessPreTrainedModel(PreTrainedModel):
+    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
+
+    config_class = VocablessConfig
+    base_model_prefix = "vocabless"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+
+    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
+        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
+
+        A copy or a pickle is made without a configuration.
+        """
+        if config is not None:
+            config.check_names(kwargs)
+        return super().__new__(cls)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, HasConstants):
+            module.init_weights(self.config.initializer_range)
+        elif isinstance(module, LecunLinear):
+            module.init_weights()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Returns the front end, which takes the place of the word table."""
+        return cast(FrontEnd, self.base_model.front_end)
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.base_model.front_end = value
+
+    def resize_token_embeddings(
+        self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any
+    ) -> nn.Module:
+        """Does nothing, because there is no word table to resize. Returns the front end."""
+        if new_num_tokens not in (None, self.config.vocab_size):
+            logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
+        return self.get_input_embeddings()
+
+
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------
 # Stock Hugging Face encoders without word table and pooler, as the body of a vocabless model.
 #
@@ -1333,52 +1384,6 @@ def _find_position_table(encoder: PreTrainedModel) -> tuple[nn.Module | None, st
 # ---- modeling_vocabless.py -------------------------------------------------------------------------------------------
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
-logger = logging.get_logger(__name__)
-
-
-class VocablessPreTrainedModel(PreTrainedModel):
-    """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
-
-    config_class = VocablessConfig
-    base_model_prefix = "vocabless"
-    main_input_name = "input_ids"
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
-    _can_compile_fullgraph = True
-
-    def __new__(cls, config: VocablessConfig | None = None, **kwargs: Any) -> "VocablessPreTrainedModel":
-        """Refuses what `from_pretrained` was given and nothing takes, before `__init__` raises a TypeError.
-
-        A copy or a pickle is made without a configuration.
-        """
-        if config is not None:
-            config.check_names(kwargs)
-        return super().__new__(cls)
-
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if isinstance(module, HasConstants):
-            module.init_weights(self.config.initializer_range)
-        elif isinstance(module, LecunLinear):
-            module.init_weights()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """Returns the front end, which takes the place of the word table."""
-        return cast(FrontEnd, self.base_model.front_end)
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.base_model.front_end = value
-
-    def resize_token_embeddings(
-        self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any
-    ) -> nn.Module:
-        """Does nothing, because there is no word table to resize. Returns the front end."""
-        if new_num_tokens not in (None, self.config.vocab_size):
-            logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
-        return self.get_input_embeddings()
 
 
 class VocablessModel(VocablessPreTrainedModel):
