@@ -1,6 +1,7 @@
 /** A classifier: texts → rows of blocks → logits → predictions. */
 
 import { TASKS } from "./predictions.js";
+import { joinSentences, sentencesOf } from "./sentences.js";
 import { Tokenizer } from "./tokenizer.js";
 
 /**
@@ -64,13 +65,29 @@ export class Classifier {
   async #predict(rows, start) {
     const results = new Array(rows.length);
     for (const { places, data, dims, positions } of this.tokenizer.batchesOf(rows, this.manifest.is_pair)) {
-      const logits = await this.runBlocks(data, dims);
+      const logits = await this.#logitsOf(data, dims);
       places.forEach((place, row) => {
         results[place] = { units: rows[place], ...this.#read(logits, row, positions[row]) };
       });
     }
     const ms = (performance.now() - start) / Math.max(1, rows.length);
     return results.map((result) => ({ ...result, ms }));
+  }
+
+  /** Returns the logits of rows; a model that reads sentences, too, reads those of texts with several. */
+  async #logitsOf(data, dims) {
+    const logits = await this.runBlocks(data, dims);
+    if (!this.manifest.reads_sentences) return logits;
+    const width = logits.dims[1];
+    const at = ({ data }, row) => Array.from(data.subarray(row * width, (row + 1) * width));
+    const ofTexts = new Map(); // text → the logits of its sentences
+    for (const { texts, ...sentences } of sentencesOf(data, dims)) {
+      const read = await this.runBlocks(sentences.data, sentences.dims);
+      texts.forEach((text, row) => ofTexts.set(text, [...(ofTexts.get(text) ?? []), at(read, row)]));
+    }
+    const joined = Float32Array.from(logits.data);
+    ofTexts.forEach((rows, text) => joined.set(joinSentences(at(logits, text), rows), text * width));
+    return { data: joined, dims: logits.dims };
   }
 
   /** Returns what the logits say about a row. */

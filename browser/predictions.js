@@ -6,12 +6,17 @@ export function logSumExp(numbers) {
   return largest + Math.log(numbers.reduce((sum, number) => sum + Math.exp(number - largest), 0));
 }
 
-/** The most likely label of a text: softmax. */
-function oneLabel(logits, labels) {
+/** The probabilities of logits. */
+export function softmax(logits) {
   const largest = Math.max(...logits);
   const powers = logits.map((logit) => Math.exp(logit - largest));
   const sum = powers.reduce((total, power) => total + power, 0);
-  return { logits, probabilities: powers.map((power) => power / sum), label: labels[logits.indexOf(largest)] };
+  return powers.map((power) => power / sum);
+}
+
+/** The most likely label of a text. */
+function oneLabel(logits, labels) {
+  return { logits, probabilities: softmax(logits), label: labels[logits.indexOf(Math.max(...logits))] };
 }
 
 /** Every label of a text with a probability of 0.5 or more: sigmoid. */

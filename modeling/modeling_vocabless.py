@@ -22,11 +22,12 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils.generic import can_return_tuple
 
-from .blocks import check_blocks
+from .blocks import attention_mask_of, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
-from .head_layers import Inputs, PooledHead, PredictionTransform, token_loss
+from .head_layers import Inputs, PooledHead, PredictionTransform, join_sentences, token_loss
 from .pretrained_model import VocablessPreTrainedModel
+from .sentences import sentences_of
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
@@ -195,6 +196,9 @@ class VocablessForSequenceClassification(_TextHeadModel):
     """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
 
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
+
+    With `config.classifier_reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence
+    by sentence, and `join_sentences` makes the logits. States, attentions and exported graphs are of the whole text.
     """
 
     _auto_class = "AutoModelForSequenceClassification"
@@ -203,6 +207,24 @@ class VocablessForSequenceClassification(_TextHeadModel):
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config, cast(int, config.num_labels))
         self.num_labels = config.num_labels
+
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
+        logits = super().predict(states, read, inputs)
+        if not self.config.classifier_reads_sentences or self.training or inputs.inputs_embeds is not None:
+            return logits
+        return self._with_sentences(logits, cast(Tensor, inputs.input_ids))
+
+    @torch.compiler.disable
+    def _with_sentences(self, logits: Tensor, blocks: Tensor) -> Tensor:
+        """Returns the logits (B, L) of texts joined with those of their sentences; blocks are (B, S, K)."""
+        texts, of_sentences = [], []
+        for of_batch in sentences_of(blocks.cpu().numpy()):
+            numbers, sentences = (torch.from_numpy(found).to(blocks.device) for found in of_batch)
+            inputs = Inputs(sentences, attention_mask_of(sentences))
+            states = self.vocabless(*inputs, return_dict=True).last_hidden_state
+            texts.append(numbers)
+            of_sentences.append(super().predict(states, inputs, inputs))
+        return join_sentences(logits, torch.cat(of_sentences), torch.cat(texts)) if texts else logits
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return self.loss_function(labels, logits, self.config)

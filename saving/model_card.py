@@ -55,6 +55,7 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         encoder=model.config.encoder_config.model_type,
         append_embeddings=model.config.append_embeddings,
         wide_rows=model.config.classifier_wide_rows,
+        reads_sentences=model.config.classifier_reads_sentences,
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         sizes=_sizes(folder),

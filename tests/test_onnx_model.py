@@ -131,7 +131,8 @@ class Session:
 
 def test_a_long_text_among_many_does_not_widen_all_and_the_order_is_that_of_the_list(tmp_path):
     classifier = object.__new__(OnnxClassifier)
-    classifier.labels, classifier.is_multi_label, classifier._session = ["number"], False, Session()
+    classifier.labels, classifier.is_multi_label, classifier.settings = ["number"], False, {}
+    classifier._session = Session()
     classifier.blocks = Blocks(described(*UTF8) | {"max_tokens": 512}, tmp_path)
     texts = [f"text {number}" for number in range(2000)]
     texts.insert(7, "word " * 600)

@@ -29,7 +29,7 @@ from vocabless.saving.shipped_code import CODE, LINKED, SHIPPED, links_of
 from vocabless.variants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXT = ["The quick brown fox, at 25 °C.", "naïve 日本語 😀"]
+TEXT = ["The quick brown fox, at 25 °C. It jumps over two dogs!", "naïve 日本語 😀"]
 HEADS = {auto: path.split(".")[1] for auto, path in AUTO_MAP.items() if auto != "AutoConfig"}
 HEAD_VARIANT = "eelbert-tiny"
 HEADS_WITH_PIPELINES = ("VocablessForTokenClassification", "VocablessForMaskedLM")
@@ -156,7 +156,8 @@ def code_of(folder: str | Path) -> dict[str, str]:
 def test_a_head_has_its_code_and_loads_without_the_package_and_again_after_saving_there(
     auto, saved_of, load_bare, tmp_path
 ) -> None:
-    options = {"classifier_wide_rows": 64} if auto == "AutoModelForSequenceClassification" else {}
+    is_classifier = auto == "AutoModelForSequenceClassification"
+    options = {"classifier_wide_rows": 64, "classifier_reads_sentences": True} if is_classifier else {}
     folder, expected = saved_of(HEAD_VARIANT, auto, **options)
     again = str(tmp_path / "again")
     assert unequal(expected, load_bare(folder, auto, again)) == []

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .modeling.sentences import sentences_of
 from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
 from .tokenization.options import build
 from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit
@@ -31,6 +32,7 @@ MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder,
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
+LEAST_SAID = 1e-3  # of a sentence
 
 
 class OnnxModel:
@@ -66,8 +68,12 @@ class OnnxModel:
         values = np.zeros((len(texts), self.width(output)), np.float32)
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]
-            blocks = self.blocks([texts[index] for index in batch])
-            values[batch] = self._session.run([output], {"input_ids": blocks})[0]
+            values[batch] = self.run_blocks(self.blocks([texts[index] for index in batch]), output)
+        return values
+
+    def run_blocks(self, blocks: NDArray[np.int64], output: str) -> NDArray[np.float32]:
+        """Returns an output of the graph for the blocks of texts, (B, S, K)."""
+        values: NDArray[np.float32] = self._session.run([output], {"input_ids": blocks})[0]
         return values
 
     def width(self, output: str) -> int:
@@ -93,6 +99,17 @@ class OnnxClassifier(OnnxModel):
         """Returns the logits of all texts, (n, labels); a string is one text. See `run` for the batches."""
         return self.run(texts, "logits")
 
+    def run_blocks(self, blocks: NDArray[np.int64], output: str) -> NDArray[np.float32]:
+        """Returns the logits of texts; a model that reads sentences, too, reads those of texts with several."""
+        logits = super().run_blocks(blocks, output)
+        if not self.settings.get("reads_sentences"):
+            return logits
+        texts, of_sentences = [], []
+        for numbers, sentences in sentences_of(blocks):
+            texts.append(numbers)
+            of_sentences.append(super().run_blocks(sentences, output))
+        return join_sentences(logits, np.concatenate(of_sentences), np.concatenate(texts)) if texts else logits
+
     def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts; for a regression, label → number.
 
@@ -102,9 +119,33 @@ class OnnxClassifier(OnnxModel):
         if self.is_multi_label:
             values = 1 / (1 + np.exp(-values))
         elif len(self.labels) > 1:
-            values = np.exp(values - values.max(axis=1, keepdims=True))
-            values /= values.sum(axis=1, keepdims=True)
+            values = softmax(values)
         return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+
+
+def join_sentences(
+    logits: NDArray[np.float32], of_sentences: NDArray[np.float32], texts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Returns logits (B, L) that also say what sentences do, whose logits are (n, L), of these texts, (n,).
+
+    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
+    counts by the square of the Kullback-Leibler divergence of its probabilities from 1/L each.
+    """
+    probabilities = softmax(of_sentences)
+    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    said = np.log(logits.shape[1]) + (probabilities * logarithms).sum(axis=1, keepdims=True)
+    sums = np.zeros(logits.shape)
+    np.add.at(sums, texts, np.maximum(said, LEAST_SAID) ** 2 * probabilities)
+    totals = sums.sum(axis=1, keepdims=True)
+    joined = np.log((softmax(logits) + sums / np.maximum(totals, LEAST_SAID**2)) / 2)
+    return np.where(totals > 0, joined, logits).astype(np.float32)
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Returns the probabilities of logits (…, L)."""
+    powers = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return result
 
 
 class OnnxEncoder(OnnxModel):

@@ -15,7 +15,8 @@ import os
 import re
 import sys
 import torch
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, initialization as init
@@ -1064,6 +1065,9 @@ def of_length_1(shares: Tensor) -> Tensor:
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
 # Parts of the heads: layers over the encoder, pairs that it reads apart, and the loss over tokens.
 
+LEAST_SAID = 1e-3  # of a sentence, so that the weights of no text are all 0
+
+
 class Inputs(NamedTuple):
     """The first arguments of `VocablessModel.forward`."""
 
@@ -1179,6 +1183,29 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
     return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
+def join_sentences(logits: Tensor, of_sentences: Tensor, texts: Tensor) -> Tensor:
+    """Returns logits (B, L) of one label that also say what the sentences of some texts do.
+
+    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
+    counts by the square of what it says, the Kullback-Leibler divergence of its probabilities from 1/L each. The logits
+    of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and Callan,
+    *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the weights are ours.
+
+    Args:
+        logits: of the whole texts, (B, L).
+        of_sentences: the logits of their n sentences, (n, L).
+        texts: the text of each sentence, (n,) int64.
+    """
+    logarithms = of_sentences.float().log_softmax(dim=-1)
+    probabilities = logarithms.exp()
+    said = math.log(logits.shape[-1]) + (probabilities * logarithms).sum(dim=-1, keepdim=True)
+    weights = said.clamp(min=LEAST_SAID) ** 2
+    sums = torch.zeros_like(logits, dtype=torch.float32).index_add(0, texts, weights * probabilities)
+    totals = sums.sum(dim=-1, keepdim=True)
+    joined = torch.log((logits.float().softmax(dim=-1) + sums / totals.clamp(min=LEAST_SAID**2)) / 2)
+    return torch.where(totals > 0, joined.to(logits.dtype), logits)
+
+
 def split_pairs(inputs: Inputs) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
@@ -1279,6 +1306,70 @@ class VocablessPreTrainedModel(PreTrainedModel):
         if new_num_tokens not in (None, self.config.vocab_size):
             logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
         return self.get_input_embeddings()
+
+
+# ---- sentences.py ----------------------------------------------------------------------------------------------------
+# The sentences of a text, which a classifier may read beside the whole text.
+#
+# A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
+
+MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
+SHORTEST = 3  # units of a sentence, its mark among them
+MOST_AT_ONCE = 64  # sentences
+
+FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
+MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
+MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
+
+BlockArray = NDArray[np.int64]
+
+
+def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
+    """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
+
+    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
+    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
+
+    Args:
+        blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
+            such as a pair of texts, has no sentences.
+
+    Yields:
+        The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
+    """
+    found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
+    for text, firsts in enumerate(blocks[..., 0].tolist()):
+        ends = {
+            place
+            for place, behind in enumerate(firsts[1:])
+            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
+            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
+        }
+        if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
+            continue
+        start, *units, end = (place for place, first in enumerate(firsts) if first)
+        spans: list[list[int]] = [[]]
+        for unit in units:
+            spans[-1].append(unit)
+            if unit in ends and len(spans[-1]) >= SHORTEST:
+                spans.append([])
+        if len(spans) > 1 and len(spans[-1]) < SHORTEST:
+            last = spans.pop()
+            spans[-1] += last
+        if len(spans) > 1:
+            found += [(text, [start, *span, end]) for span in spans]
+    found.sort(key=lambda sentence: len(sentence[1]))
+    for first in range(0, len(found), MOST_AT_ONCE):
+        texts, places = zip(*found[first : first + MOST_AT_ONCE], strict=True)
+        sentences = np.zeros((len(places), len(places[-1]), blocks.shape[-1]), np.int64)
+        for sentence, text, of_sentence in zip(sentences, texts, places, strict=True):
+            sentence[: len(of_sentence)] = blocks[text, of_sentence]
+        yield np.asarray(texts, np.int64), sentences
+
+
+def _is_mark(block: BlockArray) -> bool:
+    """Returns whether the unit of a block, (K,), begins with a mark."""
+    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
 
 
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------
@@ -1549,6 +1640,9 @@ class VocablessForSequenceClassification(_TextHeadModel):
     """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
 
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
+
+    With `config.classifier_reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence
+    by sentence, and `join_sentences` makes the logits. States, attentions and exported graphs are of the whole text.
     """
 
     _auto_class = "AutoModelForSequenceClassification"
@@ -1557,6 +1651,24 @@ class VocablessForSequenceClassification(_TextHeadModel):
     def __init__(self, config: VocablessConfig) -> None:
         super().__init__(config, cast(int, config.num_labels))
         self.num_labels = config.num_labels
+
+    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
+        logits = super().predict(states, read, inputs)
+        if not self.config.classifier_reads_sentences or self.training or inputs.inputs_embeds is not None:
+            return logits
+        return self._with_sentences(logits, cast(Tensor, inputs.input_ids))
+
+    @torch.compiler.disable
+    def _with_sentences(self, logits: Tensor, blocks: Tensor) -> Tensor:
+        """Returns the logits (B, L) of texts joined with those of their sentences; blocks are (B, S, K)."""
+        texts, of_sentences = [], []
+        for of_batch in sentences_of(blocks.cpu().numpy()):
+            numbers, sentences = (torch.from_numpy(found).to(blocks.device) for found in of_batch)
+            inputs = Inputs(sentences, attention_mask_of(sentences))
+            states = self.vocabless(*inputs, return_dict=True).last_hidden_state
+            texts.append(numbers)
+            of_sentences.append(super().predict(states, inputs, inputs))
+        return join_sentences(logits, torch.cat(of_sentences), torch.cat(texts)) if texts else logits
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return self.loss_function(labels, logits, self.config)

@@ -17,13 +17,77 @@ import regex
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from io import TextIOWrapper
 from itertools import groupby
 from numpy.typing import NDArray
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
+
+
+# ---- sentences.py ----------------------------------------------------------------------------------------------------
+# The sentences of a text, which a classifier may read beside the whole text.
+#
+# A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
+
+MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
+SHORTEST = 3  # units of a sentence, its mark among them
+MOST_AT_ONCE = 64  # sentences
+
+FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
+MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
+MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
+
+BlockArray = NDArray[np.int64]
+
+
+def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
+    """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
+
+    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
+    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
+
+    Args:
+        blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
+            such as a pair of texts, has no sentences.
+
+    Yields:
+        The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
+    """
+    found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
+    for text, firsts in enumerate(blocks[..., 0].tolist()):
+        ends = {
+            place
+            for place, behind in enumerate(firsts[1:])
+            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
+            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
+        }
+        if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
+            continue
+        start, *units, end = (place for place, first in enumerate(firsts) if first)
+        spans: list[list[int]] = [[]]
+        for unit in units:
+            spans[-1].append(unit)
+            if unit in ends and len(spans[-1]) >= SHORTEST:
+                spans.append([])
+        if len(spans) > 1 and len(spans[-1]) < SHORTEST:
+            last = spans.pop()
+            spans[-1] += last
+        if len(spans) > 1:
+            found += [(text, [start, *span, end]) for span in spans]
+    found.sort(key=lambda sentence: len(sentence[1]))
+    for first in range(0, len(found), MOST_AT_ONCE):
+        texts, places = zip(*found[first : first + MOST_AT_ONCE], strict=True)
+        sentences = np.zeros((len(places), len(places[-1]), blocks.shape[-1]), np.int64)
+        for sentence, text, of_sentence in zip(sentences, texts, places, strict=True):
+            sentence[: len(of_sentence)] = blocks[text, of_sentence]
+        yield np.asarray(texts, np.int64), sentences
+
+
+def _is_mark(block: BlockArray) -> bool:
+    """Returns whether the unit of a block, (K,), begins with a mark."""
+    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
 
 
 # ---- options.py ------------------------------------------------------------------------------------------------------
@@ -1181,6 +1245,7 @@ MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder,
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
+LEAST_SAID = 1e-3  # of a sentence
 
 
 class OnnxModel:
@@ -1216,8 +1281,12 @@ class OnnxModel:
         values = np.zeros((len(texts), self.width(output)), np.float32)
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]
-            blocks = self.blocks([texts[index] for index in batch])
-            values[batch] = self._session.run([output], {"input_ids": blocks})[0]
+            values[batch] = self.run_blocks(self.blocks([texts[index] for index in batch]), output)
+        return values
+
+    def run_blocks(self, blocks: NDArray[np.int64], output: str) -> NDArray[np.float32]:
+        """Returns an output of the graph for the blocks of texts, (B, S, K)."""
+        values: NDArray[np.float32] = self._session.run([output], {"input_ids": blocks})[0]
         return values
 
     def width(self, output: str) -> int:
@@ -1243,6 +1312,17 @@ class OnnxClassifier(OnnxModel):
         """Returns the logits of all texts, (n, labels); a string is one text. See `run` for the batches."""
         return self.run(texts, "logits")
 
+    def run_blocks(self, blocks: NDArray[np.int64], output: str) -> NDArray[np.float32]:
+        """Returns the logits of texts; a model that reads sentences, too, reads those of texts with several."""
+        logits = super().run_blocks(blocks, output)
+        if not self.settings.get("reads_sentences"):
+            return logits
+        texts, of_sentences = [], []
+        for numbers, sentences in sentences_of(blocks):
+            texts.append(numbers)
+            of_sentences.append(super().run_blocks(sentences, output))
+        return join_sentences(logits, np.concatenate(of_sentences), np.concatenate(texts)) if texts else logits
+
     def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts; for a regression, label → number.
 
@@ -1252,9 +1332,33 @@ class OnnxClassifier(OnnxModel):
         if self.is_multi_label:
             values = 1 / (1 + np.exp(-values))
         elif len(self.labels) > 1:
-            values = np.exp(values - values.max(axis=1, keepdims=True))
-            values /= values.sum(axis=1, keepdims=True)
+            values = softmax(values)
         return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+
+
+def join_sentences(
+    logits: NDArray[np.float32], of_sentences: NDArray[np.float32], texts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Returns logits (B, L) that also say what sentences do, whose logits are (n, L), of these texts, (n,).
+
+    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
+    counts by the square of the Kullback-Leibler divergence of its probabilities from 1/L each.
+    """
+    probabilities = softmax(of_sentences)
+    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    said = np.log(logits.shape[1]) + (probabilities * logarithms).sum(axis=1, keepdims=True)
+    sums = np.zeros(logits.shape)
+    np.add.at(sums, texts, np.maximum(said, LEAST_SAID) ** 2 * probabilities)
+    totals = sums.sum(axis=1, keepdims=True)
+    joined = np.log((softmax(logits) + sums / np.maximum(totals, LEAST_SAID**2)) / 2)
+    return np.where(totals > 0, joined, logits).astype(np.float32)
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Returns the probabilities of logits (…, L)."""
+    powers = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return result
 
 
 class OnnxEncoder(OnnxModel):

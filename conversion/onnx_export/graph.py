@@ -87,8 +87,16 @@ class BlocksOnly(nn.Module):
 
 
 def outputs_of(model: PreTrainedModel, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the outputs of the head by name, without hidden states and attentions."""
-    return dict(model(**inputs, output_hidden_states=False, output_attentions=False))
+    """Returns the outputs of the head by name, without hidden states and attentions.
+
+    They are of the whole texts: who runs a graph reads the sentences of a text with it, too, see `OnnxClassifier`.
+    """
+    config: Any = model.config
+    reads_sentences, config.classifier_reads_sentences = config.classifier_reads_sentences, False
+    try:
+        return dict(model(**inputs, output_hidden_states=False, output_attentions=False))
+    finally:
+        config.classifier_reads_sentences = reads_sentences
 
 
 def output_names(model: PreTrainedModel) -> list[str]:

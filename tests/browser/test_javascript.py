@@ -41,6 +41,7 @@ needs_node = pytest.mark.skipif(
 )
 in_each_engine = pytest.mark.parametrize("engine", ["chromium", pytest.param("node", marks=needs_node)])
 TEXTS = ["", "A film as bright as a summer morning.", "word " * 600, *random_strings(40)]
+MANY_SENTENCES = np.random.default_rng(0).choice(["a", "bc", "Größe", "3", ".", "?!", "।", "word,", "[x]"], (200, 18))
 PAIRS = [["Is it open?", "It closes at six."], ["a", ""], ["one two " * 300, "three"]]
 ENCODE = """async ({ Encoder }, texts, ...optionsOfEach) => {
   const encoder = await Encoder.load();
@@ -131,7 +132,10 @@ def small(random_checkpoint, tmp_path_factory) -> Callable[..., Path]:
     def save(problem: str | None) -> Path:
         if problem:
             num_labels = 1 if problem == "regression" else 3
-            return random_checkpoint("ewe-bert-tiny", CLASSIFIER, problem_type=problem, num_labels=num_labels)
+            options = {"classifier_reads_sentences": True} if problem == SINGLE else {}
+            return random_checkpoint(
+                "ewe-bert-word-tiny", CLASSIFIER, problem_type=problem, num_labels=num_labels, **options
+            )
         folder = Path(shutil.copytree(random_checkpoint("ewe-bert-tiny"), tmp_path_factory.mktemp("small") / "encoder"))
         width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
         write_sentence_modules(folder, weight=torch.randn(12, width), bias=torch.ones(12))
@@ -221,6 +225,27 @@ def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
         assert abs(whole["LABEL_0"] - expected[0]) > 1e-4
         pair = {"text": text, "text_pair": text}
         assert pipe(pair) == pipe(pair, truncation=True)
+
+
+@in_each_engine
+def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
+    engine: str, small, packaged, in_onnxruntime, run_in
+) -> None:
+    model, tokenizer = load_checkpoint(str(small(SINGLE)))
+    texts = ["Good morning to all of you. My card is lost!", "No.", *(" ".join([*each]) for each in MANY_SENTENCES)]
+    encoding = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = model(**encoding).logits
+        model.config.classifier_reads_sentences = False
+        of_whole_texts = model(**encoding).logits
+    assert (expected - of_whole_texts).abs().amax(dim=1)[0] > 1e-3 and torch.equal(expected[1], of_whole_texts[1])
+    assert near(in_onnxruntime(small(SINGLE)).logits(texts), expected.numpy())
+    found = run_in(engine, packaged(small(SINGLE)), CLASSIFY, texts)
+    assert near([each["logits"] for each in found], expected.numpy())
+    pipe = pipeline("text-classification", str(small(SINGLE)), trust_remote_code=True, device="cpu")
+    for text, probabilities in zip(texts[:3], expected.softmax(dim=-1).tolist(), strict=False):
+        scores = {one["label"]: one["score"] for one in pipe(text, top_k=None)}
+        assert near([scores[f"LABEL_{index}"] for index in range(3)], np.array(probabilities))
 
 
 @pytest.mark.slow

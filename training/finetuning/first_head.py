@@ -18,12 +18,13 @@ from scipy.special import rel_entr
 from threadpoolctl import ThreadpoolController
 from transformers import PreTrainedModel
 
-from vocabless.modeling.head_layers import PooledHead
+from vocabless.modeling.head_layers import PooledHead, join_sentences
+from vocabless.modeling.sentences import sentences_of
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, sample_rows
 from vocabless.training.finetuning.frozen_features import Features, Vectors, read_features
-from vocabless.training.finetuning.held_out import folds_of, is_wide_part_better, training_folds
-from vocabless.training.finetuning.problems import Array, Problem
+from vocabless.training.finetuning.held_out import are_sentences_harmless, folds_of, is_wide_part_better, training_folds
+from vocabless.training.finetuning.problems import Array, Problem, SingleLabel
 
 STRENGTHS = (0.003, 0.03, 0.3, 3.0)  # inverse regularisation, for standardised numbers
 WIDE_WEIGHTS = (1.0, 2.0, 4.0)  # lengths of the wide features, as multiples of that of the standardised vector
@@ -216,6 +217,7 @@ class FrozenEncoder:
         settings: those that suit the rows, see `choose`.
         held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold; of many rows only those
             on which the settings were chosen, if validation rows are apart.
+        reads_sentences: whether the model shall read the sentences of texts, too, see `_are_sentences_harmless`.
         seconds: in which the encoder read the rows.
     """
 
@@ -230,9 +232,34 @@ class FrozenEncoder:
         folds = training_folds(data) if data.is_cross_validated else folds_of(self.problem.strata(self.targets))
         chosen = sample_rows(len(rows), MAX_CHOICE_ROWS)
         options = self.problem, self.features, self.targets
-        self.settings, self.held_out_logits = choose(*options, [np.intersect1d(fold, chosen) for fold in folds])
+        chosen_folds = [np.intersect1d(fold, chosen) for fold in folds]
+        self.settings, self.held_out_logits = choose(*options, chosen_folds)
+        self.reads_sentences = False
+        if has_wide and isinstance(self.problem, SingleLabel) and model.base_model.front_end.reads_letters:
+            texts, sentences = sentence_rows(rows, np.concatenate(chosen_folds))
+            read = read_features(model, sentences, collator, num_rows) if sentences else None
+            self.reads_sentences = read is None or self._are_sentences_harmless(chosen_folds, texts, read)
         if data.is_cross_validated and len(chosen) < len(rows):
             self.held_out_logits = held_out_logits(*options, folds, self.settings)
+
+    def _are_sentences_harmless(self, folds: Sequence[Rows], texts: Rows, sentences: Features) -> bool:
+        """Returns whether about as many rows of the folds are right where a classifier reads their sentences, too.
+
+        `texts` (n,) are the rows that the sentences belong to. Only such a row can change.
+        """
+        gains = np.zeros(len(self.targets))
+        for held_out in filter(len, folds):
+            of_fold = np.flatnonzero(np.isin(texts, held_out))
+            if not len(of_fold):
+                continue
+            head = self.head(np.setdiff1d(np.concatenate(folds), held_out))
+            logits = torch.from_numpy(head.logits(self.features.select(held_out)))
+            places = torch.from_numpy(np.searchsorted(held_out, texts[of_fold]))
+            joined = join_sentences(logits, torch.from_numpy(head.logits(sentences.select(of_fold))), places)
+            targets = torch.tensor([self.targets[row] for row in held_out])
+            is_right, was_right = (found.argmax(dim=-1) == targets for found in (joined, logits))
+            gains[held_out] = (is_right.long() - was_right.long()).numpy()
+        return are_sentences_harmless(gains[np.concatenate(folds)])
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""
@@ -240,6 +267,17 @@ class FrozenEncoder:
             return FirstHead.fit(self.problem, self.features, self.targets, self.settings)
         targets = [self.targets[row] for row in rows]
         return FirstHead.fit(self.problem, self.features.select(rows), targets, self.settings)
+
+
+def sentence_rows(rows: EncodedRows, chosen: Rows) -> tuple[Rows, EncodedRows]:
+    """Returns the sentences of the chosen rows that have more than one: the row of each, (n,), and its token ids."""
+    found = [
+        (row, sentence[sentence[:, 0] > 0])
+        for row in chosen
+        for _, sentences in sentences_of(np.asarray(rows[row]["input_ids"], np.int64)[None])
+        for sentence in sentences
+    ]
+    return np.asarray([row for row, _ in found], np.int64), [{"input_ids": sentence} for _, sentence in found]
 
 
 def choose(

@@ -10,6 +10,9 @@ Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one defini
    trained weights; the mean of the weights before and after training, see `mean_model`.
 4. What is better is saved: the head, or what becomes of a copy of the model that is trained on all rows.
 
+All scores on held-out rows are of whole texts. The model that is saved may read the sentences of texts, too, see
+`FrozenEncoder`.
+
 The rules that decide are in `held_out.py`. No step changes what an earlier one returned.
 """
 
@@ -119,12 +122,21 @@ def fit(
     # 1. The head alone.
     prepared = prepare(data, loaded, arguments, training, has_first_head, log)
     head = _fit_head(prepared) if has_first_head else None
-    if head is not None:
-        if training.num_train_epochs == 0 or _is_enough(prepared, head.alone):
-            return head.alone
+    if head is None:
+        return _fine_tune(prepared, None)
+    if training.num_train_epochs == 0 or _is_enough(prepared, head.alone):
+        fitted = head.alone
+    else:
         log(_describe_training(prepared, head.frozen.seconds))
+        fitted = _fine_tune(prepared, head)
+    cast(Any, fitted.model).config.classifier_reads_sentences = head.frozen.reads_sentences
+    return fitted
 
+
+def _fine_tune(prepared: Prepared, head: _Head | None) -> Fitted:
+    """Trains on folds and on all rows, and returns the best model."""
     # 2. and 3. Fine-tuning on folds, and the choice.
+    data = prepared.data
     choice = _Choice(data, {}, head_scores=None if head is None else head.alone.scores)
     if data.is_cross_validated:
         choice = _choose_on_folds(prepared, head)
@@ -133,7 +145,7 @@ def fit(
 
     # 4. Fine-tuning on all rows; on validation rows that are apart, the choice follows.
     rows, teacher = prepared.rows, None
-    if arguments.teacher is not None:
+    if prepared.arguments.teacher is not None:
         rows, teacher = distill_task(choice.data, rows, prepared.arguments, prepared.training, prepared.encode)
     trainer = _trainer(prepared, copy.deepcopy(prepared.model), rows)
     details: dict[str, Any] = {"train_metrics": trainer.resume(), "trainer": trainer, "teacher": teacher}
@@ -166,6 +178,7 @@ def mean_model(start: PreTrainedModel, trained: PreTrainedModel) -> PreTrainedMo
 def _fit_head(prepared: Prepared) -> _Head:
     """Fits a head to the vectors of the frozen encoder, writes it into the model and logs its score."""
     data, model = prepared.data, prepared.model
+    cast(Any, model).config.classifier_reads_sentences = False  # while models are compared
     frozen = FrozenEncoder(model, prepared.rows, prepared.collator, data)
     frozen.head().write_into(model)
     if data.is_cross_validated:

@@ -14,8 +14,17 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from vocabless import VocablessForSequenceClassification, load_config
+from vocabless.modeling.head_layers import join_sentences
 from vocabless.training.finetuning import first_head
-from vocabless.training.finetuning.first_head import FirstHead, Settings, choose, held_out_logits, relevance, wide_rows
+from vocabless.training.finetuning.first_head import (
+    FirstHead,
+    FrozenEncoder,
+    Settings,
+    choose,
+    held_out_logits,
+    relevance,
+    wide_rows,
+)
 from vocabless.training.finetuning.frozen_features import Features
 from vocabless.training.finetuning.held_out import folds_of
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
@@ -187,6 +196,28 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
     is_wide = bool(gains.mean() > 2.5 * gains.std() / 90**0.5)
     assert settings == (wides[0] if is_wide else alone)
     assert is_wide == (wide is not None and wide is not WIDE)
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0, 1000.0])
+def test_sentences_are_read_unless_they_cost_more_than_a_standard_error_of_the_held_out_rows(noise):
+    """The sentences of a text have its vector, with some noise."""
+    texts = np.sort(np.random.default_rng(1).integers(0, 90, 200))
+    sentences = VECTORS[texts] + np.random.default_rng(2).normal(0, noise, (200, 8)) * np.arange(1, 9)
+    frozen = object.__new__(FrozenEncoder)
+    frozen.problem, frozen.settings, frozen.targets = SingleLabel(["a", "b", "c"]), SETTINGS, CLASSES.tolist()
+    frozen.features, folds = Features(VECTORS), folds_of(CLASSES.tolist())
+    gains = []
+    for fold in folds:
+        head = frozen.head(np.array([row for row in range(90) if row not in fold]))
+        for row in fold:
+            logits = head.logits(Features(VECTORS[[row]]))
+            read = torch.from_numpy(head.logits(Features(sentences[texts == row])))
+            joined = join_sentences(torch.from_numpy(logits), read, torch.zeros(len(read), dtype=torch.long))
+            gains.append(int(joined.argmax() == CLASSES[row]) - int(logits.argmax() == CLASSES[row]))
+    expected = -np.mean(gains) <= np.std(gains) / 90**0.5
+    assert frozen._are_sentences_harmless(folds, texts, Features(sentences)) == expected == (noise < 1000)
+    no_gains = frozen._are_sentences_harmless(folds, texts[:0], Features(sentences[:0]))
+    assert no_gains
 
 
 def test_the_temperature_divides_the_logits_of_both_parts():

@@ -10,8 +10,8 @@ from script_runs import coloured, fine_tune, predictions_of, write_csv
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
+from vocabless.training.finetuning import first_head, held_out, prepared
 from vocabless.training.finetuning import fit as fitting
-from vocabless.training.finetuning import held_out, prepared
 from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.held_out import FOLDS, training_folds
@@ -115,6 +115,21 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
         assert (weight == after[f"vocabless.{name}"]).all()
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     assert model.config.num_labels == 3 and model.config.classifier_wide_rows == len(after["classifier.wide.weight"])
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+@pytest.mark.parametrize("are_harmless", [True, False], ids=["harmless", "harmful"])
+@pytest.mark.quick("harmless-1", "harmful-0")
+def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
+    are_harmless, epochs, tune, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(first_head, "are_sentences_harmless", lambda gains: are_harmless and len(gains) == 60)
+    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
+    rows = [(f"This is a sentence. {text} is another one.", label) for text, label in ROWS]
+    data = write_csv(tmp_path / "mine.csv", rows)
+    folder, _ = tune(tmp_path / "run", "--train_file", data, "--num_train_epochs", str(epochs))
+    assert AutoModelForSequenceClassification.from_pretrained(folder).config.classifier_reads_sentences == are_harmless
+    assert ("sentences of a text" in (folder / "README.md").read_text()) == are_harmless
 
 
 @pytest.mark.usefixtures("always_wide")

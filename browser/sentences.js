@@ -1,0 +1,78 @@
+/** The sentences of texts, and what a text and its sentences say together: `sentences.py` and `join_sentences` in Python. */
+
+import { softmax } from "./predictions.js";
+
+const FIRST_BYTE = 5; // the element of byte 0; smaller ones are special tokens
+const SHORTEST = 3; // units of a sentence, its mark among them
+const MOST_AT_ONCE = 64; // sentences
+const LEAST_SAID = 1e-3; // of a sentence
+const MARKS = [...".!?…。！？｡؟।۔"].map((mark) => Array.from(new TextEncoder().encode(mark), (byte) => byte + FIRST_BYTE));
+
+/**
+ * Returns the sentences of the texts that have more than one, some of similar length together.
+ * @param {Float64Array} data - blocks of texts, padded with 0
+ * @param {number[]} dims - (rows, tokens, K)
+ * @returns {{texts: number[], data: Float64Array, dims: number[]}[]} the text of each sentence, and the sentences as texts
+ */
+export function sentencesOf(data, [rows, width, size]) {
+  const found = []; // {text, places}, the places of a sentence's tokens in `data`
+  for (let text = 0; text < rows; text++) {
+    const tokens = Array.from({ length: width }, (_, token) => (text * width + token) * size).filter((place) => data[place]);
+    const numSpecial = tokens.filter((place) => data[place] < FIRST_BYTE).length;
+    if (numSpecial !== 2 || tokens.length < 2 * SHORTEST + 2) continue;
+    const spans = spansOf(tokens.slice(1, -1), tokens.at(-1), (place) => isMark(data, place, size));
+    if (spans.length < 2) continue;
+    found.push(...spans.map((span) => ({ text, places: [tokens[0], ...span, tokens.at(-1)] })));
+  }
+  found.sort((one, other) => one.places.length - other.places.length);
+  const batches = [];
+  while (found.length) {
+    const sentences = found.splice(0, MOST_AT_ONCE);
+    const longest = sentences.at(-1).places.length;
+    const read = new Float64Array(sentences.length * longest * size);
+    sentences.forEach(({ places }, sentence) => {
+      places.forEach((place, token) => read.set(data.subarray(place, place + size), (sentence * longest + token) * size));
+    });
+    batches.push({ texts: sentences.map(({ text }) => text), data: read, dims: [sentences.length, longest, size] });
+  }
+  return batches;
+}
+
+/** Returns the units of each sentence; `end` is the token behind the last unit. */
+function spansOf(units, end, endsSentence) {
+  const spans = [[]];
+  units.forEach((unit, index) => {
+    const last = spans.at(-1);
+    last.push(unit);
+    const isLastMark = endsSentence(unit) && !endsSentence(units[index + 1] ?? end);
+    if (isLastMark && last.length >= SHORTEST) spans.push([]);
+  });
+  if (spans.length > 1 && spans.at(-1).length < SHORTEST) {
+    const rest = spans.pop();
+    spans.at(-1).push(...rest);
+  }
+  return spans;
+}
+
+function isMark(data, place, size) {
+  return MARKS.some((mark) => mark.length <= size && mark.every((element, index) => data[place + index] === element));
+}
+
+/**
+ * Returns the logits of a text that also say what its sentences do: the probabilities are the mean of those of the whole
+ * text and of those of its sentences together, where a sentence counts by the square of the Kullback-Leibler divergence of
+ * its probabilities from equal ones.
+ * @param {number[]} logits - of the whole text
+ * @param {number[][]} ofSentences - of each sentence
+ */
+export function joinSentences(logits, ofSentences) {
+  const sums = logits.map(() => 0);
+  let total = 0;
+  for (const probabilities of ofSentences.map(softmax)) {
+    const entropy = probabilities.reduce((sum, number) => sum - (number ? number * Math.log(number) : 0), 0);
+    const weight = Math.max(Math.log(logits.length) - entropy, LEAST_SAID) ** 2;
+    probabilities.forEach((number, label) => (sums[label] += weight * number));
+    total += weight;
+  }
+  return softmax(logits).map((number, label) => Math.log((number + sums[label] / total) / 2));
+}

@@ -1,0 +1,156 @@
+"""Sentences of a text against slow plain Python, and a classifier that reads them beside the whole text."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless.modeling.head_layers import join_sentences
+from vocabless.modeling.sentences import MARKS, SHORTEST, sentences_of
+from vocabless.onnx_model import join_sentences as join_in_numpy
+
+TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
+TEXTS = [
+    "Good morning, and thank you for your help. My card is lost! What shall I do?!",
+    "It is a plain text",
+    "Ja. Nein. Ich weiß es nicht. Vielleicht.",
+    "我 的 卡 丢了。 请 帮 助 我！",
+]
+
+
+def slow_sentences(units: list[str]) -> list[list[str]]:
+    sentences, start = [], 0
+    for place in range(len(units)):
+        is_last = place + 1 == len(units)
+        if units[place][0] in MARKS and not is_last and units[place + 1][0] not in MARKS:
+            if place + 1 - start >= SHORTEST:
+                sentences.append(units[start : place + 1])
+                start = place + 1
+        if is_last:
+            rest = units[start:]
+            if sentences and len(rest) < SHORTEST:
+                sentences[-1] = sentences[-1] + rest
+            else:
+                sentences.append(rest)
+    return sentences if len(sentences) > 1 else []
+
+
+def blocks_of(units: list[str]) -> np.ndarray:
+    return np.asarray(TOKENIZER([units], is_split_into_words=True)["input_ids"][0], np.int64)
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "bc", ".", "!", "…", "。", "3"]), max_size=12), min_size=1, max_size=4))
+def test_sentences_are_those_of_a_slow_loop(rows):
+    encoded = [blocks_of(units) for units in rows]
+    width = max(map(len, encoded))
+    for side in ("left", "right"):
+        places = [(width - len(row), 0) if side == "left" else (0, width - len(row)) for row in encoded]
+        blocks = np.stack([np.pad(row, (place, (0, 0))) for row, place in zip(encoded, places, strict=True)])
+        found = [
+            (text, [block for block in sentence.tolist() if any(block)])
+            for texts, sentences in sentences_of(blocks)
+            for text, sentence in zip(texts.tolist(), sentences, strict=True)
+        ]
+        expected = [(text, blocks_of(units).tolist()) for text, row in enumerate(rows) for units in slow_sentences(row)]
+        assert sorted(found) == sorted(expected)
+
+
+def test_sentences_of_similar_length_come_together_with_padding_behind():
+    rows = [["a"] * length + [".", "b", "c", "d"] for length in range(4, 90)]
+    blocks = np.zeros((len(rows), 100, TOKENIZER.block_size), np.int64)
+    for row, units in zip(blocks, rows, strict=True):
+        encoded = blocks_of(units)
+        row[: len(encoded)] = encoded
+    batches = [*sentences_of(blocks)]
+    assert [len(texts) for texts, _ in batches] == [64, 64, 44]
+    assert [sentences.shape[1] for _, sentences in batches] == [5, 48, 92]
+    for _, sentences in batches:
+        is_token = sentences[..., 0] > 0
+        assert (is_token == (np.arange(is_token.shape[1]) < is_token.sum(axis=1, keepdims=True))).all()
+
+
+def test_pairs_and_masks_have_no_sentences():
+    pair = TOKENIZER("One short text. It has two.", "Another text. It has two, too.", return_tensors="np")
+    mask = TOKENIZER("One short [MASK]. It has two.", return_tensors="np")
+    assert [*sentences_of(pair["input_ids"])] == [*sentences_of(mask["input_ids"])] == []
+
+
+def slow_join(logits: list[float], of_sentences: list[list[float]]) -> list[float]:
+    def softmax(row: list[float]) -> list[float]:
+        return [math.exp(number) / sum(map(math.exp, row)) for number in row]
+
+    if not of_sentences:
+        return logits
+    said = [sum(p * math.log(p * len(logits)) for p in softmax(row)) ** 2 for row in of_sentences]
+    joined = [0.0] * len(logits)
+    for row, weight in zip(of_sentences, said, strict=True):
+        joined = [total + weight * p / sum(said) for total, p in zip(joined, softmax(row), strict=True)]
+    return [math.log((p + q) / 2) for p, q in zip(softmax(logits), joined, strict=True)]
+
+
+def test_logits_are_joined_as_by_a_slow_loop():
+    generator = torch.Generator().manual_seed(0)
+    logits, of_sentences = torch.randn(3, 5, generator=generator), 3 * torch.randn(4, 5, generator=generator)
+    texts = torch.tensor([0, 0, 2, 0])
+    rows = [[of_sentences[row].tolist() for row in np.flatnonzero(texts == text)] for text in range(3)]
+    expected = torch.tensor([slow_join(*each) for each in zip(logits.tolist(), rows, strict=True)])
+    torch.testing.assert_close(join_sentences(logits, of_sentences, texts), expected)
+    found = join_in_numpy(logits.numpy(), of_sentences.numpy(), texts.numpy())
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert torch.equal(join_sentences(logits, of_sentences, texts)[1], logits[1])
+    nothing = join_sentences(logits, torch.zeros(4, 5), texts)  # sentences that say nothing count alike
+    torch.testing.assert_close(nothing[0].exp(), (logits[0].softmax(0) + 0.2) / 2)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    config = load_config("ewe-bert-word-tiny", num_labels=3, classifier_reads_sentences=True, classifier_pooling="mean")
+    model = VocablessForSequenceClassification(config).eval()
+    torch.nn.init.normal_(model.classifier.out_proj.weight)
+    return model
+
+
+def test_a_classifier_says_what_the_whole_text_and_its_sentences_do(model):
+    def read(text: str) -> list[float]:
+        model.config.classifier_reads_sentences = False
+        logits = model(**TOKENIZER(text, return_tensors="pt")).logits[0].tolist()
+        model.config.classifier_reads_sentences = True
+        return logits
+
+    sentences = [
+        ["Good morning, and thank you for your help.", "My card is lost!", "What shall I do?!"],
+        [],
+        ["Ja. Nein.", "Ich weiß es nicht. Vielleicht."],
+        ["我 的 卡 丢了。", "请 帮 助 我！"],
+    ]
+    with torch.no_grad():
+        expected = [slow_join(read(text), [*map(read, each)]) for text, each in zip(TEXTS, sentences, strict=True)]
+        found = model(**TOKENIZER(TEXTS, padding=True, return_tensors="pt")).logits
+    torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-5)
+
+
+def test_it_reads_them_in_evaluation_alone_and_never_for_embeddings(model):
+    encoding = TOKENIZER(TEXTS, padding=True, return_tensors="pt")
+    embeddings = model.get_input_embeddings()(encoding["input_ids"])
+    of_embeddings = {"inputs_embeds": embeddings, "attention_mask": encoding["attention_mask"]}
+    widths: list[int] = []
+    hook = model.vocabless.register_forward_hook(lambda _, inputs, outputs: widths.append(outputs[0].shape[1]))
+    with torch.no_grad():
+        model.train()(**encoding)
+        model.eval()(**of_embeddings)
+        whole = encoding["input_ids"].shape[1]
+        assert widths == [whole, whole]
+        model(**encoding)
+        assert len(widths) == 4 and widths[-1] < whole
+    hook.remove()
+
+
+@pytest.mark.parametrize("other", [{"problem_type": "regression"}, {"classifier_pooling": "siamese"}])
+def test_other_heads_refuse_it(other):
+    with pytest.raises(ValueError, match="classifier_reads_sentences is true, but only a classifier with one label"):
+        load_config("ewe-bert-word-tiny", classifier_reads_sentences=True, **other)
