@@ -48,10 +48,16 @@ SENTENCES = {
 
 
 def outputs_of(model: torch.nn.Module, inputs: dict, auto: str) -> dict[str, torch.Tensor]:
-    """Returns the first output, and the tensors of the model and of its inputs."""
+    """Returns the first output, by one thread, and the tensors of the model and of its inputs.
+
+    With more threads, a product of large matrices can be divided in another way, and so rounded.
+    """
     batch = {name: value.unsqueeze(1) for name, value in inputs.items()} if "Choice" in auto else inputs
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     with torch.no_grad():
         output = model.eval()(**batch)[0]
+    torch.set_num_threads(num_threads)
     tensors = {"output": output, **dict([*model.named_parameters(), *model.named_buffers()])}
     tensors |= {"inputs." + name: value for name, value in inputs.items()}
     return {name: value.detach().clone() for name, value in tensors.items()}
