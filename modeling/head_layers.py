@@ -11,9 +11,8 @@ from transformers import initialization as init
 
 from .blocks import FrontEnd, check_blocks, token_type_ids_of
 from .configuration_vocabless import VocablessConfig
+from .sentences import LEAST_SAID
 from .wide_layer import WideLayer
-
-LEAST_SAID = 1e-3  # of a sentence, so that the weights of no text are all 0
 
 
 class Inputs(NamedTuple):

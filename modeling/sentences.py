@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
 SHORTEST = 3  # units of a sentence, its mark among them
 MOST_AT_ONCE = 64  # sentences
+LEAST_SAID = 1e-3  # of a sentence, see `join_sentences`, so that the weights of no text are all 0
 
 FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
 MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .modeling.sentences import sentences_of
+from .modeling.sentences import LEAST_SAID, sentences_of
 from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
 from .tokenization.options import build
 from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit
@@ -32,7 +32,6 @@ MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder,
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
-LEAST_SAID = 1e-3  # of a sentence
 
 
 class OnnxModel:

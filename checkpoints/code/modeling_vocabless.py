@@ -970,6 +970,71 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
 }
 
 
+# ---- sentences.py ----------------------------------------------------------------------------------------------------
+# The sentences of a text, which a classifier may read beside the whole text.
+#
+# A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
+
+MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
+SHORTEST = 3  # units of a sentence, its mark among them
+MOST_AT_ONCE = 64  # sentences
+LEAST_SAID = 1e-3  # of a sentence, see `join_sentences`, so that the weights of no text are all 0
+
+FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
+MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
+MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
+
+BlockArray = NDArray[np.int64]
+
+
+def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
+    """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
+
+    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
+    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
+
+    Args:
+        blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
+            such as a pair of texts, has no sentences.
+
+    Yields:
+        The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
+    """
+    found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
+    for text, firsts in enumerate(blocks[..., 0].tolist()):
+        ends = {
+            place
+            for place, behind in enumerate(firsts[1:])
+            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
+            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
+        }
+        if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
+            continue
+        start, *units, end = (place for place, first in enumerate(firsts) if first)
+        spans: list[list[int]] = [[]]
+        for unit in units:
+            spans[-1].append(unit)
+            if unit in ends and len(spans[-1]) >= SHORTEST:
+                spans.append([])
+        if len(spans) > 1 and len(spans[-1]) < SHORTEST:
+            last = spans.pop()
+            spans[-1] += last
+        if len(spans) > 1:
+            found += [(text, [start, *span, end]) for span in spans]
+    found.sort(key=lambda sentence: len(sentence[1]))
+    for first in range(0, len(found), MOST_AT_ONCE):
+        texts, places = zip(*found[first : first + MOST_AT_ONCE], strict=True)
+        sentences = np.zeros((len(places), len(places[-1]), blocks.shape[-1]), np.int64)
+        for sentence, text, of_sentence in zip(sentences, texts, places, strict=True):
+            sentence[: len(of_sentence)] = blocks[text, of_sentence]
+        yield np.asarray(texts, np.int64), sentences
+
+
+def _is_mark(block: BlockArray) -> bool:
+    """Returns whether the unit of a block, (K,), begins with a mark."""
+    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
+
+
 # ---- wide_layer.py ---------------------------------------------------------------------------------------------------
 # The wide part of a head: a linear layer over hashed words, pairs of words and n-grams of characters.
 #
@@ -1064,9 +1129,6 @@ def of_length_1(shares: Tensor) -> Tensor:
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
 # Parts of the heads: layers over the encoder, pairs that it reads apart, and the loss over tokens.
-
-LEAST_SAID = 1e-3  # of a sentence, so that the weights of no text are all 0
-
 
 class Inputs(NamedTuple):
     """The first arguments of `VocablessModel.forward`."""
@@ -1306,70 +1368,6 @@ class VocablessPreTrainedModel(PreTrainedModel):
         if new_num_tokens not in (None, self.config.vocab_size):
             logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
         return self.get_input_embeddings()
-
-
-# ---- sentences.py ----------------------------------------------------------------------------------------------------
-# The sentences of a text, which a classifier may read beside the whole text.
-#
-# A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
-
-MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
-SHORTEST = 3  # units of a sentence, its mark among them
-MOST_AT_ONCE = 64  # sentences
-
-FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
-MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
-MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
-
-BlockArray = NDArray[np.int64]
-
-
-def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
-    """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
-
-    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
-    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
-
-    Args:
-        blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
-            such as a pair of texts, has no sentences.
-
-    Yields:
-        The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
-    """
-    found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
-    for text, firsts in enumerate(blocks[..., 0].tolist()):
-        ends = {
-            place
-            for place, behind in enumerate(firsts[1:])
-            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
-            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
-        }
-        if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
-            continue
-        start, *units, end = (place for place, first in enumerate(firsts) if first)
-        spans: list[list[int]] = [[]]
-        for unit in units:
-            spans[-1].append(unit)
-            if unit in ends and len(spans[-1]) >= SHORTEST:
-                spans.append([])
-        if len(spans) > 1 and len(spans[-1]) < SHORTEST:
-            last = spans.pop()
-            spans[-1] += last
-        if len(spans) > 1:
-            found += [(text, [start, *span, end]) for span in spans]
-    found.sort(key=lambda sentence: len(sentence[1]))
-    for first in range(0, len(found), MOST_AT_ONCE):
-        texts, places = zip(*found[first : first + MOST_AT_ONCE], strict=True)
-        sentences = np.zeros((len(places), len(places[-1]), blocks.shape[-1]), np.int64)
-        for sentence, text, of_sentence in zip(sentences, texts, places, strict=True):
-            sentence[: len(of_sentence)] = blocks[text, of_sentence]
-        yield np.asarray(texts, np.int64), sentences
-
-
-def _is_mark(block: BlockArray) -> bool:
-    """Returns whether the unit of a block, (K,), begins with a mark."""
-    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
 
 
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from typing import Any, ClassVar, Literal, cast
 MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
 SHORTEST = 3  # units of a sentence, its mark among them
 MOST_AT_ONCE = 64  # sentences
+LEAST_SAID = 1e-3  # of a sentence, see `join_sentences`, so that the weights of no text are all 0
 
 FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
 MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
@@ -1245,7 +1246,6 @@ MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder,
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
-LEAST_SAID = 1e-3  # of a sentence
 
 
 class OnnxModel:

@@ -217,7 +217,7 @@ class FrozenEncoder:
         settings: those that suit the rows, see `choose`.
         held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold; of many rows only those
             on which the settings were chosen, if validation rows are apart.
-        reads_sentences: whether the model shall read the sentences of texts, too, see `_are_sentences_harmless`.
+        reads_sentences: whether the model shall read the sentences of texts, too, see `are_sentences_harmless`.
         seconds: in which the encoder read the rows.
     """
 
@@ -238,14 +238,16 @@ class FrozenEncoder:
         if has_wide and isinstance(self.problem, SingleLabel) and model.base_model.front_end.reads_letters:
             texts, sentences = sentence_rows(rows, np.concatenate(chosen_folds))
             read = read_features(model, sentences, collator, num_rows) if sentences else None
-            self.reads_sentences = read is None or self._are_sentences_harmless(chosen_folds, texts, read)
+            self.reads_sentences = read is None or are_sentences_harmless(
+                self._sentence_gains(chosen_folds, texts, read)
+            )
         if data.is_cross_validated and len(chosen) < len(rows):
             self.held_out_logits = held_out_logits(*options, folds, self.settings)
 
-    def _are_sentences_harmless(self, folds: Sequence[Rows], texts: Rows, sentences: Features) -> bool:
-        """Returns whether about as many rows of the folds are right where a classifier reads their sentences, too.
+    def _sentence_gains(self, folds: Sequence[Rows], texts: Rows, sentences: Features) -> Vectors:
+        """Returns what the rows of the folds gain where a head fitted outside their fold reads their sentences, too.
 
-        `texts` (n,) are the rows that the sentences belong to. Only such a row can change.
+        A row gains 1 if it becomes right, −1 if it was right, else 0. `texts` (n,) are the rows of the n sentences.
         """
         gains = np.zeros(len(self.targets))
         for held_out in filter(len, folds):
@@ -259,7 +261,7 @@ class FrozenEncoder:
             targets = torch.tensor([self.targets[row] for row in held_out])
             is_right, was_right = (found.argmax(dim=-1) == targets for found in (joined, logits))
             gains[held_out] = (is_right.long() - was_right.long()).numpy()
-        return are_sentences_harmless(gains[np.concatenate(folds)])
+        return gains[np.concatenate(folds)]
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""

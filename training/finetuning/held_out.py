@@ -25,7 +25,7 @@ FEW_ROWS = 200  # up to so many rows, fine-tuning is scored on all folds; of mor
 HELD_OUT, MOST_HELD_OUT = 10.0, 50.0  # percent of the training rows, where they are held out for good
 # What the scores decide. A gain is counted in standard errors of its mean.
 WIDE_GAIN = 2.5  # of a wide part: by chance, the best of twelve settings gains as much in at most 7.5 % of cases
-SENTENCE_COST = 2.0  # of accuracy, where a classifier reads sentences; they gain in texts that training rows lack
+SENTENCE_COST = 2.0  # of reading sentences, at most: their gain is in texts that training rows lack
 TUNING_GAIN = 0.5  # of trained weights over the head alone, and of a mean of weights over both
 ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out
 QUANTILE = 1.959964  # of the normal distribution, for 95 %
@@ -247,7 +247,7 @@ def is_wide_part_better(losses: Array, wide_losses: Array) -> bool:
 def are_sentences_harmless(gains: Array) -> bool:
     """Returns whether a classifier reads the sentences of texts, too.
 
-    `gains` (n,) are 1 for a held-out row that becomes right by its sentences, −1 for one that was right, 0 for others.
+    `gains` (n,) are those of held-out rows: 1 for one that becomes right by its sentences, −1 for one that was right.
     """
     return not is_gain(-gains, SENTENCE_COST)
 

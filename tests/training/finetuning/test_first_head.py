@@ -26,7 +26,7 @@ from vocabless.training.finetuning.first_head import (
     wide_rows,
 )
 from vocabless.training.finetuning.frozen_features import Features
-from vocabless.training.finetuning.held_out import folds_of
+from vocabless.training.finetuning.held_out import are_sentences_harmless, folds_of
 from vocabless.training.finetuning.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
 chance = np.random.default_rng(0)
@@ -199,7 +199,7 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
 
 
 @pytest.mark.parametrize("noise", [0.0, 3.0, 1000.0])
-def test_sentences_are_read_unless_they_cost_more_than_a_standard_error_of_the_held_out_rows(noise):
+def test_sentences_are_read_unless_they_cost_more_than_two_standard_errors_of_the_held_out_rows(noise):
     """The sentences of a text have its vector, with some noise."""
     texts = np.sort(np.random.default_rng(1).integers(0, 90, 200))
     sentences = VECTORS[texts] + np.random.default_rng(2).normal(0, noise, (200, 8)) * np.arange(1, 9)
@@ -214,10 +214,11 @@ def test_sentences_are_read_unless_they_cost_more_than_a_standard_error_of_the_h
             read = torch.from_numpy(head.logits(Features(sentences[texts == row])))
             joined = join_sentences(torch.from_numpy(logits), read, torch.zeros(len(read), dtype=torch.long))
             gains.append(int(joined.argmax() == CLASSES[row]) - int(logits.argmax() == CLASSES[row]))
-    expected = -np.mean(gains) <= np.std(gains) / 90**0.5
-    assert frozen._are_sentences_harmless(folds, texts, Features(sentences)) == expected == (noise < 1000)
-    no_gains = frozen._are_sentences_harmless(folds, texts[:0], Features(sentences[:0]))
-    assert no_gains
+    found = frozen._sentence_gains(folds, texts, Features(sentences))
+    assert found.tolist() == gains and np.any(gains) == (noise > 0)
+    expected = -np.mean(gains) <= 2 * np.std(gains) / 90**0.5
+    assert are_sentences_harmless(found) == expected == (noise < 1000)
+    assert not frozen._sentence_gains(folds, texts[:0], Features(sentences[:0])).any()
 
 
 def test_the_temperature_divides_the_logits_of_both_parts():
