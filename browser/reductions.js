@@ -89,7 +89,20 @@ function layerNormalization([tensor, scale, bias], { epsilon = 1e-5 }) {
   return [result];
 }
 
+/** A product of integers by a matrix, exact up to 2⁵³. */
+function integerProduct(a, b) {
+  const [inner, columns] = b.dims;
+  if (b.dims.length !== 2) throw new Error("MatMul of integers is only supported for a matrix on the right.");
+  const result = zeros("int", [...a.dims.slice(0, -1), columns]);
+  a.data.forEach((value, index) => {
+    const [target, row] = [Math.floor(index / inner) * columns, (index % inner) * columns];
+    if (value) for (let j = 0; j < columns; j++) result.data[target + j] += value * b.data[row + j];
+  });
+  return [result];
+}
+
 function matMul([a, b], _, { products, isConstant }) {
+  if (a.type === "int") return integerProduct(a, b);
   const [rows, inner] = a.dims.slice(-2);
   const columns = b.dims[b.dims.length - 1];
   const right = { data: b.data, offset: 0, inner, columns, isTransposed: false };

@@ -10,45 +10,47 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import initialization as init
 
-from .blocks import NUM_SPECIAL, HasConstants
+from .blocks import HasConstants
 from .configuration_vocabless import VocablessConfig
 from .front_ends import FRONT_ENDS
-from .ngram_front_ends import MODULUS
-from .ngram_hashes import byte_ngrams, character_ngrams, hash_factors, with_borders
+from .ngram_hashes import characters_of, hash_factors
 
-SHORTEST_NGRAM, LONGEST_NGRAM = 3, 5  # characters; a border mark counts as one
+NGRAM_SIZES = (3, 4, 5)  # characters; the empty place before a unit counts as one
+WORD_COPIES = 3  # how often the row of a word or a pair is added
+PRIME = 2**26 - 5  # the modulus of the hashes
+ORDER = 2**25 + 35  # makes the hash of a pair another one than that of its units in the other order
 SEED = 1  # of the factors; those of front ends come from other seeds
 
 
 class WideLayer(HasConstants):
     """A linear layer over the hashed features of a text: blocks (B, S, K) → (B, outputs).
 
-    1. Words: each distinct unit of the text is hashed to a row of the weights, and so is each distinct pair of
-       neighbouring units.
-    2. Spelling, if the blocks hold letters: each n-gram of three to five characters of a distinct unit with its border
-       marks is hashed to a row, too. Characters are bytes, unless those of the front end's n-grams are characters of
-       UTF-8.
-    3. The rows of the words are added and divided by the root of their number, and so are those of the spelling. With
-       both, their sum is divided by the root of two. So a text is a vector of about length 1, however long it is.
+    1. Words: each unit is hashed to a row of the weights, and so is each pair of neighbours. Special tokens are units,
+       too, so that the first word makes a pair with [CLS]; the last token makes one with nothing.
+    2. Spelling, if the blocks hold letters: each n-gram of three to five characters of a unit is hashed to a row. The
+       first ones begin at an empty place before the unit, and the last ones with its last character: they go on with
+       empty places behind it. So they know where a unit begins and ends. Characters are bytes, unless those of the
+       front end's n-grams are characters of UTF-8.
+    3. The rows are added, those of words and of pairs three times, since a word has many n-grams. What comes from a
+       unit that the text has n times is divided by n each time. All numbers of a text are divided by the root of the
+       sum of their squares. So a text is a vector of about length 1, however long it is.
 
-    Special tokens and padding are no units, and no pair goes across them. Without units the output is 0. New weights
-    are 0, so that they have no effect.
+    Padding has no features. New weights are 0, so that they have no effect.
 
-    The hash of a pair is that of the elements of both units, multilinear as in `ngram_hashes`. Units and pairs are
-    distinct if their hashes are, before these are reduced to rows.
+    The hash of a unit or n-gram is Σ c_i·e_i of its elements modulo `PRIME`, with random factors c_i; that of a pair
+    is u·(v + `ORDER`), by the hashes of its units. A hash of 0 is no feature, and units are equal if their hashes are.
+    All numbers stay below 2⁵³, so torch, ONNX and JavaScript compute the same.
     """
 
-    unit_factors: Tensor  # c_i of a unit, the first of a pair, and those of the second, (2, K) int64
-    ngram_factors: Tensor  # (LONGEST_NGRAM,) int64
+    factors: Tensor  # see `feature_factors`
 
     def __init__(self, config: VocablessConfig, num_rows: int, num_outputs: int) -> None:
         super().__init__()
         self.num_rows = num_rows
         self.weight = nn.Parameter(torch.zeros(num_rows, num_outputs))
         self.reads_letters = FRONT_ENDS[config.front_end].reads_letters
-        self.ngrams = character_ngrams if config.front_end_options.get("characters") else byte_ngrams
-        self.add_constant("ngram_factors", hash_factors, SEED, 0, LONGEST_NGRAM)
-        self.add_constant("unit_factors", hash_factors, SEED, LONGEST_NGRAM, 2, config.block_size)
+        self.reads_characters = bool(config.front_end_options.get("characters"))
+        self.add_constant("factors", feature_factors, config.block_size, self.reads_letters)
 
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         """Makes the weights 0."""
@@ -65,38 +67,73 @@ class WideLayer(HasConstants):
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
 
-        The numbers of a row add up; they are 0 where a token has no such feature. A unit that a text has n times has a
-        share of 1/n each time. `blocks` are (B, S, k) as for `forward`.
+        The numbers of a row add up; they are 0 where a token has no such feature. `blocks` are (B, S, k) as for
+        `forward`.
         """
-        blocks = blocks.long()
+        elements = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
-            blocks = blocks[..., : max(1, int((blocks.flatten(0, 1).amax(dim=0) > 0).sum()))]
-        is_unit = (blocks[..., 0] >= NUM_SPECIAL).float()
-        sums = (blocks.unsqueeze(-2) * self.unit_factors[:, : blocks.shape[-1]]).sum(dim=-1)
-        hashes = torch.stack([sums[..., 0], sums[..., 0] + next_of(sums[..., 1])], dim=-1)  # of units and pairs
-        shares = torch.stack([is_unit, is_unit * next_of(is_unit)], dim=-1) / occurrences(hashes)
-        numbers = of_length_1(shares)
-        if self.reads_letters:
-            ngrams, is_ngram = self.ngrams(with_borders(blocks), self.ngram_factors, SHORTEST_NGRAM)
-            hashes = torch.cat([hashes, ngrams], dim=-1)
-            numbers = torch.cat([numbers, of_length_1(is_ngram * shares[..., :1])], dim=-1) * 0.5**0.5
-        return hashes % MODULUS % self.num_rows, numbers
+            elements = elements[..., : max(1, int((elements.flatten(0, 1).amax(dim=0) > 0).sum()))]
+        if self.reads_characters:
+            elements = characters(elements)
+        length = elements.shape[-1]
+        num_ngrams = len(NGRAM_SIZES) * length + len(NGRAM_SIZES) if self.reads_letters else 0
+        hashes = integer_product(elements, self.factors[:length, : 1 + num_ngrams]) % PRIME
+        units = hashes[..., :1]
+        pairs = units * (next_of(units) + ORDER)
+        hashes = torch.cat([pairs] * WORD_COPIES + [units] * (WORD_COPIES - 1) + [hashes], dim=-1)
+        numbers = (hashes > 0).float() / occurrences(units)
+        numbers = numbers / torch.linalg.vector_norm(numbers, dim=(1, 2), keepdim=True).clamp(min=1)
+        return hashes % self.num_rows, numbers
+
+
+def feature_factors(block_size: int, reads_letters: bool) -> Tensor:
+    """Returns the factors of the elements of a unit for each of its hashes, (K, hashes) int64.
+
+    First comes the hash of the unit. With letters, those of its n-grams follow: for the empty place before the unit
+    and then for each of its places, one n-gram of each size that begins there.
+    """
+    of_unit = hash_factors(SEED, 0, block_size, 1)
+    if not reads_letters:
+        return of_unit % PRIME
+    longest = max(NGRAM_SIZES)
+    of_ngrams = hash_factors(SEED, block_size, longest, len(NGRAM_SIZES))
+    of_ngrams = of_ngrams * (torch.arange(longest).unsqueeze(-1) < torch.tensor(NGRAM_SIZES))
+    places = torch.arange(block_size).unsqueeze(-1) - torch.arange(-1, block_size)  # of an element in an n-gram
+    is_inside = ((places >= 0) & (places < longest)).unsqueeze(-1)
+    of_places = of_ngrams[places.clamp(0, longest - 1)] * is_inside
+    return torch.cat([of_unit, of_places.flatten(1)], dim=1) % PRIME
+
+
+def characters(elements: Tensor) -> Tensor:
+    """Returns the UTF-8 characters of units, one after the other: code point + 5, (…, k); 0 behind the last one.
+
+    >>> characters(torch.tensor([byte + 5 for byte in "été".encode()])).tolist()
+    [238, 121, 238, 0, 0]
+    """
+    length = elements.shape[-1]
+    codes, _, is_start = (found[..., :length] for found in characters_of(F.pad(elements, (0, 3))))
+    places = is_start.long().cumsum(dim=-1) - 1
+    numbers = torch.arange(length, device=elements.device).unsqueeze(-1)
+    is_here = (places.unsqueeze(-2) == numbers) & is_start.unsqueeze(-2)  # (…, character, byte)
+    return (is_here * codes.unsqueeze(-2)).sum(dim=-1)
+
+
+def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
+    """Returns elements (…, k) times factors (k, n), both int64. Most accelerators multiply no matrices of integers."""
+    if elements.device.type == "cpu":
+        return elements @ factors
+    return sum(elements[..., place : place + 1] * row for place, row in enumerate(factors))
 
 
 def next_of(values: Tensor) -> Tensor:
-    """Returns the value after each of the values (B, S), 0 after the last one."""
-    return F.pad(values, (0, 1))[:, 1:]
+    """Returns the value after each of the values (B, S, n), 0 after the last one."""
+    return F.pad(values, (0, 0, 0, 1))[:, 1:]
 
 
-def occurrences(hashes: Tensor) -> Tensor:
-    """Returns how often each hash is in its column of its text, (B, S, n).
+def occurrences(units: Tensor) -> Tensor:
+    """Returns how often each unit is in its text, (B, S, 1) float32, by the hashes of units (B, S, 1).
 
-    >>> occurrences(torch.tensor([[[4], [2], [4], [4]]])).squeeze().tolist()
-    [3, 1, 3, 3]
+    >>> occurrences(torch.tensor([[[4], [2], [4], [4]]])).flatten().tolist()
+    [3.0, 1.0, 3.0, 3.0]
     """
-    return (hashes.unsqueeze(1) == hashes.unsqueeze(2)).sum(dim=2)
-
-
-def of_length_1(shares: Tensor) -> Tensor:
-    """Returns the shares of each text, (B, S, n), divided by the root of their sum; 0 if there are none."""
-    return shares / shares.sum(dim=(1, 2), keepdim=True).clamp(min=1).sqrt()
+    return (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)

@@ -20,7 +20,6 @@ from transformers.masking_utils import bidirectional_mask_function, eager_mask
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, attention_mask_of, token_type_ids_of
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.modeling.unit_front_end import UnitFrontEnd
-from vocabless.modeling.wide_layer import LONGEST_NGRAM
 from vocabless.saving.checkpoint_files import first_line
 from vocabless.tokenization.block_coders import CLS, PAD, SEP, special_blocks
 
@@ -77,8 +76,7 @@ class BlocksOnly(nn.Module):
         front_end = cast(VocablessModel, self.model.base_model).front_end
         has_wide_part = getattr(getattr(self.model, "classifier", None), "wide", None) is not None
         if isinstance(front_end, UnitFrontEnd):
-            shortest = LONGEST_NGRAM if has_wide_part else 1
-            inputs["inputs_embeds"], length = embed_distinct(front_end, input_ids, shortest)
+            inputs["inputs_embeds"], length = embed_distinct(front_end, input_ids)
             if has_wide_part:
                 inputs[INPUT] = input_ids[..., :length]
         else:
@@ -105,17 +103,17 @@ def output_names(model: PreTrainedModel) -> list[str]:
         return list(outputs_of(model, {INPUT: example_blocks(model)}))
 
 
-def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor, shortest: int = 1) -> tuple[Tensor, int]:
+def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> tuple[Tensor, int]:
     """Returns what `front_end(blocks)` returns for (…, K) int64, but the graph embeds each distinct unit only once.
 
     A traced front end embeds every token up to the end of its block, which takes longer than the encoder.
 
     Returns:
-        The embeddings, and the length of the longest unit in elements, at least `shortest`; K if units are not cut.
+        The embeddings, and the length of the longest unit in elements; K if units are not cut.
     """
     units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     if front_end.traced_length is not None:
-        units = cut_blocks(units, max(front_end.traced_length, shortest))
+        units = cut_blocks(units, front_end.traced_length)
     embeddings = front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
     return embeddings, units.shape[-1]
 

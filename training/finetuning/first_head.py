@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -201,13 +202,17 @@ def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
 
 
 def wide_rows(num_labels: int) -> int:
-    """Returns the rows of a wide part for so many labels, the largest power of two that is small enough; 0 is none.
+    """Returns the rows of a wide part for so many labels, the largest prime that is small enough; 0 is none.
+
+    Modulo a prime, products of hashes are spread as evenly as the hashes.
 
     >>> wide_rows(4), wide_rows(77), wide_rows(10_000)
-    (32768, 16384, 0)
+    (32749, 17257, 0)
     """
-    rows = 1 << (MAX_WIDE_BYTES // (num_labels + FACTOR_BYTES)).bit_length() - 1
-    return min(rows, MAX_WIDE_ROWS) if rows >= MIN_WIDE_ROWS else 0
+    most = min(MAX_WIDE_BYTES // (num_labels + FACTOR_BYTES), MAX_WIDE_ROWS)
+    if most < MIN_WIDE_ROWS:
+        return 0
+    return next(rows for rows in range(most, 1, -1) if all(rows % factor for factor in range(2, isqrt(rows) + 1)))
 
 
 class FrozenEncoder:

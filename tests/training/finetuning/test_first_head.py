@@ -232,5 +232,7 @@ def test_the_temperature_divides_the_logits_of_both_parts():
 
 def test_the_rows_of_a_wide_part_fit_their_bytes():
     for labels in (1, 2, 4, 77, 150, 1000, 1300):
-        assert 700_000 < wide_rows(labels) * (labels + 4) <= 1_400_000 or wide_rows(labels) == 1 << 15
+        rows = wide_rows(labels)
+        assert 1_350_000 < rows * (labels + 4) <= 1_400_000 or rows == 32_749  # the largest prime below 2¹⁵
+        assert not any(rows % factor == 0 for factor in range(2, rows))
     assert wide_rows(4) * 8 <= 300_000 and wide_rows(77) * 81 <= 1_500_000 and wide_rows(100_000) == 0
