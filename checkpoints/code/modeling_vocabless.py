@@ -1102,13 +1102,15 @@ class WideLayer(HasConstants):
         if self.reads_characters:
             elements = characters(elements)
         length = elements.shape[-1]
+        # They begin at length + 1 places. Multiplied out, this is one operation less of a graph.
         num_ngrams = len(NGRAM_SIZES) * length + len(NGRAM_SIZES) if self.reads_letters else 0
         hashes = integer_product(elements, self.factors[:length, : 1 + num_ngrams]) % PRIME
         units = hashes[..., :1]
         pairs = units * (next_of(units) + ORDER)
         hashes = torch.cat([pairs] * WORD_COPIES + [units] * (WORD_COPIES - 1) + [hashes], dim=-1)
         numbers = (hashes > 0).float() / occurrences(units)
-        numbers = numbers / torch.linalg.vector_norm(numbers, dim=(1, 2), keepdim=True).clamp(min=1)
+        norm = torch.linalg.vector_norm(numbers, dim=(1, 2), keepdim=True)  # 0 of padding alone, else above 1
+        numbers = numbers / norm.clamp(min=1)
         return hashes % self.num_rows, numbers
 
 

@@ -109,7 +109,8 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> tuple[Tensor, int
     A traced front end embeds every token up to the end of its block, which takes longer than the encoder.
 
     Returns:
-        The embeddings, and the length of the longest unit in elements; K if units are not cut.
+        The embeddings, and the length of the longest unit in elements, at least `traced_length`; K if units are not
+        cut.
     """
     units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
     if front_end.traced_length is not None:

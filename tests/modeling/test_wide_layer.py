@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from vocabless import VocablessForMultipleChoice, VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.modeling.wide_layer import ORDER, PRIME, SEED, WideLayer
+from vocabless.modeling.wide_layer import ORDER, PRIME, SEED, WideLayer, integer_product
 
 P = 10**9 + 7
 ROWS = 64  # so few that features collide
@@ -121,10 +121,29 @@ def test_each_choice_is_scored_by_its_own_words() -> None:
     choices = {name: value.unflatten(0, (2, 2)) for name, value in encoding.items()}
     with torch.no_grad():
         found = model(**choices).logits
+        of_words = model.classifier.wide(encoding["input_ids"]).view(2, 2)
         model.classifier.wide.weight.zero_()
         model.classifier.wide.weight.requires_grad_(False)
         rest = model(**choices).logits
-    assert found.shape == (2, 2) and bool((found != rest).all())
+    torch.testing.assert_close(found - rest, of_words)
+    assert of_words.flatten().unique().numel() == 4
+
+
+def test_hashes_are_the_same_where_there_are_no_products_of_integers() -> None:
+    class OnAccelerator:
+        device = torch.device("cuda")
+
+        def __init__(self, elements: torch.Tensor) -> None:
+            self.elements = elements
+
+        def __getitem__(self, places: Any) -> torch.Tensor:
+            return self.elements[places]
+
+    generator = torch.Generator().manual_seed(0)
+    elements = torch.randint(0, 261, (2, 3, 7), generator=generator)
+    factors = torch.randint(1, PRIME, (7, 11), generator=generator)
+    elsewhere: Any = OnAccelerator(elements)
+    assert torch.equal(integer_product(elsewhere, factors), integer_product(elements, factors))
 
 
 def test_a_head_of_pairs_has_no_wide_part_and_the_number_of_rows_has_a_limit() -> None:
