@@ -62,7 +62,11 @@ class WideLayer(HasConstants):
         numbers = numbers.to(self.weight.dtype)
         if torch.compiler.is_compiling():
             return (numbers.unsqueeze(-2) @ F.embedding(rows, self.weight)).sum(dim=(1, 2))
-        return F.embedding_bag(rows.flatten(1), self.weight, per_sample_weights=numbers.flatten(1), mode="sum")
+        # A bag of each token: adding up the equal numbers of a long text one by one would lose digits.
+        of_tokens = F.embedding_bag(
+            rows.flatten(0, 1), self.weight, per_sample_weights=numbers.flatten(0, 1), mode="sum"
+        )
+        return of_tokens.unflatten(0, rows.shape[:2]).sum(dim=1)
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.

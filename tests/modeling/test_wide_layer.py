@@ -87,6 +87,19 @@ def test_features_are_those_of_plain_python(name: str) -> None:
     assert not layer(nothing).any()
 
 
+def test_a_long_text_of_one_word_loses_no_digits() -> None:
+    layer, tokenizer = (
+        WideLayer(load_config("hashformer-md5-pool-tiny"), ROWS, 3),
+        load_tokenizer("hashformer-md5-pool-tiny"),
+    )
+    torch.manual_seed(0)
+    torch.nn.init.normal_(layer.weight)
+    blocks = tokenizer("word " * 600, return_tensors="pt")["input_ids"]
+    rows, numbers = (found.flatten() for found in layer.features(blocks))
+    exact = (numbers.double().unsqueeze(-1) * layer.weight.double()[rows]).sum(dim=0)
+    torch.testing.assert_close(layer(blocks)[0].double(), exact, rtol=0, atol=1e-6)
+
+
 def test_a_new_wide_part_has_no_effect_and_a_saved_one_comes_back(tmp_path) -> None:
     config = load_config("hashgram-nano", num_labels=3, classifier_pooling="mean")
     torch.manual_seed(0)
