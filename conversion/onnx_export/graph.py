@@ -112,9 +112,10 @@ def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> tuple[Tensor, int
         The embeddings, and the length of the longest unit in elements, at least `traced_length`; K if units are not
         cut.
     """
-    units, inverse = front_end.replace_special_tokens(blocks).flatten(0, -2).unique(dim=0, return_inverse=True)
+    units = front_end.replace_special_tokens(blocks).flatten(0, -2)
     if front_end.traced_length is not None:
         units = cut_blocks(units, front_end.traced_length)
+    units, inverse = units.unique(dim=0, return_inverse=True)
     embeddings = front_end.embed_units(units).index_select(0, inverse).unflatten(0, blocks.shape[:-1])
     return embeddings, units.shape[-1]
 
