@@ -83,16 +83,21 @@ function concat(tensors, { axis }) {
   return [result];
 }
 
+/** Adds places around a tensor; a negative number takes some away. */
 function pad([tensor, pads, filler]) {
   const rank = tensor.dims.length;
   const dims = tensor.dims.map((size, axis) => size + pads.data[axis] + pads.data[rank + axis]);
   const result = zeros(tensor.type, dims);
   if (filler) result.data.fill(filler.data[0]);
   const [from, to] = [stridesOf(tensor.dims), stridesOf(dims)];
-  for (let i = 0; i < tensor.data.length; i++) {
-    const target = from.reduce(
-      (sum, step, axis) => sum + ((Math.floor(i / step) % tensor.dims[axis]) + pads.data[axis]) * to[axis], 0);
-    result.data[target] = tensor.data[i];
+  for (let i = 0; i < result.data.length; i++) {
+    let [source, isInside] = [0, true];
+    dims.forEach((size, axis) => {
+      const place = (Math.floor(i / to[axis]) % size) - pads.data[axis];
+      isInside = isInside && place >= 0 && place < tensor.dims[axis];
+      source += place * from[axis];
+    });
+    if (isInside) result.data[i] = tensor.data[source];
   }
   return [result];
 }

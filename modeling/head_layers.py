@@ -86,7 +86,7 @@ class PooledHead(nn.Module):
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled = self.pool(hidden_states, attention_mask)
         outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
-        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks)
+        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, attention_mask)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Returns the vector that the layers read.

@@ -1041,7 +1041,8 @@ def _is_mark(block: BlockArray) -> bool:
 # Sources: Wide & Deep (Cheng et al., 2016) for a linear model of sparse features beside a deep one; the hashing trick
 # (Weinberger et al., 2009); fastText (Joulin et al., 2017) for hashed pairs of words.
 
-NGRAM_SIZES = (3, 4, 5)  # characters; the empty place before a unit counts as one
+NGRAM_SIZES = (3, 4)  # characters
+HASHES_PER_PLACE = 1 + len(NGRAM_SIZES)  # what begins at a place of a unit: all the rest, and an n-gram of each size
 WORD_COPIES = 3  # how often the row of a word or a pair is added
 PRIME = 2**26 - 5  # the modulus of the hashes
 ORDER = 2**25 + 35  # makes the hash of a pair another one than that of its units in the other order
@@ -1053,19 +1054,21 @@ class WideLayer(HasConstants):
 
     1. Words: each unit is hashed to a row of the weights, and so is each pair of neighbours. Special tokens are units,
        too, so that the first word makes a pair with [CLS]; the last token makes one with nothing.
-    2. Spelling, if the blocks hold letters: each n-gram of three to five characters of a unit is hashed to a row. The
-       first ones begin at an empty place before the unit, and the last ones with its last character: they go on with
-       empty places behind it. So they know where a unit begins and ends. Characters are bytes, unless those of the
-       front end's n-grams are characters of UTF-8.
+    2. Spelling, if the blocks hold letters: from each character of a unit on, the next three and four characters
+       are hashed to rows, and so is all the rest of the unit. N-grams know where a unit begins and ends: those of the
+       first character have factors of their own, and the last ones go on with empty places behind the unit. Characters
+       are bytes, unless those of the front end's n-grams are characters of UTF-8.
     3. The rows are added, those of words and of pairs three times, since a word has many n-grams. What comes from a
-       unit that the text has n times is divided by n each time. All numbers of a text are divided by the root of the
-       sum of their squares. So a text is a vector of about length 1, however long it is.
+       unit that the text has n times is divided by n each time. The sum is divided by the root of the number of tokens,
+       so that the length of a text matters little.
 
     Padding has no features. New weights are 0, so that they have no effect.
 
-    The hash of a unit or n-gram is Σ c_i·e_i of its elements modulo `PRIME`, with random factors c_i; that of a pair
-    is u·(v + `ORDER`), by the hashes of its units. A hash of 0 is no feature, and units are equal if their hashes are.
-    All numbers stay below 2⁵³, so torch, ONNX and JavaScript compute the same.
+    The hash of a unit, a rest or an n-gram is Σ c_i·e_i of its elements modulo `PRIME`, with random factors c_i; that
+    of a pair is u·(v + `ORDER`), by the hashes of its units. Units are equal if their hashes are. The row of a hash is
+    the hash modulo the number of rows. (Sums modulo the number of rows alone would not do: where two n-grams share a
+    row, all their neighbours would.) Row 0 stands for nothing; its weights are 0. All numbers stay below 2⁵³, so torch,
+    ONNX and JavaScript compute the same.
     """
 
     factors: Tensor  # see `feature_factors`
@@ -1074,66 +1077,72 @@ class WideLayer(HasConstants):
         super().__init__()
         self.num_rows = num_rows
         self.weight = nn.Parameter(torch.zeros(num_rows, num_outputs))
-        self.reads_letters = FRONT_ENDS[config.front_end].reads_letters
         self.reads_characters = bool(config.front_end_options.get("characters"))
-        self.add_constant("factors", feature_factors, config.block_size, self.reads_letters)
+        self.add_constant("factors", feature_factors, config.block_size, FRONT_ENDS[config.front_end].reads_letters)
 
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         """Makes the weights 0."""
         init.zeros_(parameter)
 
-    def forward(self, blocks: Tensor) -> Tensor:
-        """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs)."""
-        rows, numbers = self.features(blocks)
-        numbers = numbers.to(self.weight.dtype)
+    def forward(self, blocks: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs).
+
+        `attention_mask` is (B, S), 0 for padding; None: padding are the blocks of zeros.
+        """
+        rows, counts = self.rows(blocks)
         if torch.compiler.is_compiling():
-            return (numbers.unsqueeze(-2) @ F.embedding(rows, self.weight)).sum(dim=(1, 2))
-        # A bag of each token: adding up the equal numbers of a long text one by one would lose digits.
-        of_tokens = F.embedding_bag(
-            rows.flatten(0, 1), self.weight, per_sample_weights=numbers.flatten(0, 1), mode="sum"
-        )
-        return of_tokens.unflatten(0, rows.shape[:2]).sum(dim=1)
+            of_tokens = F.embedding(rows, self.weight, padding_idx=0).sum(dim=2)
+        else:
+            bags = F.embedding_bag(rows.flatten(0, 1), self.weight, mode="sum", padding_idx=0)
+            of_tokens = bags.unflatten(0, rows.shape[:2])
+        outputs = (of_tokens / counts).sum(dim=1)
+        return (outputs / root_of_num_tokens(blocks, attention_mask)).to(self.weight.dtype)
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
 
-        The numbers of a row add up; they are 0 where a token has no such feature. `blocks` are (B, S, k) as for
-        `forward`.
+        The numbers of a row add up. Those of row 0 stand for nothing. `blocks` are (B, S, k) as for `forward`.
         """
+        rows, counts = self.rows(blocks)
+        return rows, (rows > 0) / counts / root_of_num_tokens(blocks).unsqueeze(-1)
+
+    def rows(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the rows of each token, (B, S, R) int64, and how often its text has the same unit, (B, S, 1)."""
         elements = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
             elements = elements[..., : max(1, int((elements.flatten(0, 1).amax(dim=0) > 0).sum()))]
         if self.reads_characters:
             elements = characters(elements)
         length = elements.shape[-1]
-        # They begin at length + 1 places. Multiplied out, this is one operation less of a graph.
-        num_ngrams = len(NGRAM_SIZES) * length + len(NGRAM_SIZES) if self.reads_letters else 0
-        hashes = integer_product(elements, self.factors[:length, : 1 + num_ngrams]) % PRIME
+        hashes = integer_product(elements, self.factors[:length, : HASHES_PER_PLACE * length]) % PRIME
         units = hashes[..., :1]
         pairs = units * (next_of(units) + ORDER)
         hashes = torch.cat([pairs] * WORD_COPIES + [units] * (WORD_COPIES - 1) + [hashes], dim=-1)
-        numbers = (hashes > 0).float() / occurrences(units)
-        norm = torch.linalg.vector_norm(numbers, dim=(1, 2), keepdim=True)  # 0 of padding alone, else above 1
-        numbers = numbers / norm.clamp(min=1)
-        return hashes % self.num_rows, numbers
+        return hashes % self.num_rows, (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)
+
+
+def root_of_num_tokens(blocks: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    """Returns the root of the number of tokens of each text, (B, 1), at least 1."""
+    mask = attention_mask_of(blocks) if attention_mask is None else attention_mask
+    # Written as in `mean_state`, so that a graph computes the number once.
+    return mask.float().unsqueeze(-1).sum(dim=1).clamp(min=1).sqrt()
 
 
 def feature_factors(block_size: int, reads_letters: bool) -> Tensor:
     """Returns the factors of the elements of a unit for each of its hashes, (K, hashes) int64.
 
-    First comes the hash of the unit. With letters, those of its n-grams follow: for the empty place before the unit
-    and then for each of its places, one n-gram of each size that begins there.
+    With letters, these are for each place of the unit the hash of the rest from there on, and one of the n-gram of each
+    size that begins there. The first of all is the hash of the unit.
     """
-    of_unit = hash_factors(SEED, 0, block_size, 1)
+    of_rest = hash_factors(SEED, 0, block_size, 1) % PRIME
     if not reads_letters:
-        return of_unit % PRIME
-    longest = max(NGRAM_SIZES)
-    of_ngrams = hash_factors(SEED, block_size, longest, len(NGRAM_SIZES))
-    of_ngrams = of_ngrams * (torch.arange(longest).unsqueeze(-1) < torch.tensor(NGRAM_SIZES))
-    places = torch.arange(block_size).unsqueeze(-1) - torch.arange(-1, block_size)  # of an element in an n-gram
-    is_inside = ((places >= 0) & (places < longest)).unsqueeze(-1)
-    of_places = of_ngrams[places.clamp(0, longest - 1)] * is_inside
-    return torch.cat([of_unit, of_places.flatten(1)], dim=1) % PRIME
+        return of_rest
+    is_inside = torch.arange(block_size).unsqueeze(-1) < torch.tensor(NGRAM_SIZES)
+    of_first, of_others = hash_factors(SEED, block_size, 2, block_size, len(NGRAM_SIZES)) % PRIME * is_inside
+    places = torch.arange(block_size).unsqueeze(-1) - torch.arange(block_size)  # of an element, after the first one
+    of_places = torch.cat([of_rest, of_others], dim=1)[places.clamp(min=0)] * (places >= 0).unsqueeze(-1)
+    of_places[:, 0, 1:] = of_first
+    return of_places.flatten(1)
 
 
 def characters(elements: Tensor) -> Tensor:
@@ -1159,16 +1168,7 @@ def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
 
 def next_of(values: Tensor) -> Tensor:
     """Returns the value after each of the values (B, S, n), 0 after the last one."""
-    return F.pad(values, (0, 0, 0, 1))[:, 1:]
-
-
-def occurrences(units: Tensor) -> Tensor:
-    """Returns how often each unit is in its text, (B, S, 1) float32, by the hashes of units (B, S, 1).
-
-    >>> occurrences(torch.tensor([[[4], [2], [4], [4]]])).flatten().tolist()
-    [3.0, 1.0, 3.0, 3.0]
-    """
-    return (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)
+    return F.pad(values, (0, 0, -1, 1))
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
@@ -1245,7 +1245,7 @@ class PooledHead(nn.Module):
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled = self.pool(hidden_states, attention_mask)
         outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
-        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks)
+        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, attention_mask)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Returns the vector that the layers read.

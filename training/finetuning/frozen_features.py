@@ -22,7 +22,7 @@ class Features:
     """What a head reads of n texts, and how much each of them counts."""
 
     vectors: Vectors  # (n, D)
-    wide: csr_matrix | None = None  # (n, rows) float32, of about length 1; see `WideLayer`
+    wide: csr_matrix | None = None  # (n, rows) float32, see `WideLayer`
     weights: Vectors | None = None  # (n,), None: all the same
 
     def select(self, rows: Rows) -> "Features":
