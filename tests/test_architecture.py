@@ -166,6 +166,7 @@ def test_imports_point_one_way_and_a_file_is_short_enough_to_be_read(file: Path)
     assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
+@pytest.mark.slow
 def test_a_page_is_made_without_the_libraries_of_training() -> None:
     """`datasets` reads the tables of `search`, so it is imported only for them."""
     verbs = ", ".join(f"vocabless.conversion.{verb}" for verb in ("hub", "space", "search", "javascript"))

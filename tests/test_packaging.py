@@ -101,6 +101,7 @@ print(vocabless.__file__, *classifier.predict(texts[:1]))
 
 
 @pytest.mark.skipif(not IN_GIT, reason="no checkout")
+@pytest.mark.slow
 def test_a_clone_without_links_works_and_builds_no_wheel(tmp_path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "-c", "core.symlinks=false", str(ROOT), str(clone)], check=True)

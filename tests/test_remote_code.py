@@ -133,7 +133,8 @@ def test_a_variant_loads_without_the_package_bit_for_bit(name: str, saved_of, lo
 
 
 @needs_weights
-@pytest.mark.parametrize("has_package", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("has_package", [False, True])
 def test_datasets_finds_what_it_computed_in_another_process(has_package: bool, run_bare, tmp_path: Path) -> None:
     """Without the package, the other process is that of `run_bare`: it may have loaded other checkpoints, too, and its
     sets are in a random order."""

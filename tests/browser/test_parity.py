@@ -112,7 +112,7 @@ def near(found: np.ndarray, expected: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.quick(ALL_PARTS, "ewe-bert-tiny for answers")
+@pytest.mark.quick(ALL_PARTS)
 def test_a_graph_gives_the_outputs_of_torch_at_any_batch_and_length(name: str, exported) -> None:
     model, tokenizer, file = exported(name)
     session = session_of(file, 1)

@@ -102,6 +102,7 @@ def bare(code: str, folder: Path) -> list:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_pushed_by_the_readme_loaded_by_its_id_fine_tuned_pushed_again_and_loaded_offline(
     checkpoint, hub, run_bare, tmp_path, monkeypatch, capsys
 ) -> None:

@@ -163,6 +163,7 @@ def model(shrink) -> VocablessModel:
     return VocablessModel(shrink(load_config("hashgram-nano", front_end_options=options))).eval()
 
 
+@pytest.mark.slow
 def test_a_graph_with_4_bit_rows_is_the_model_with_the_table_that_they_stand_for(model, tmp_path, monkeypatch) -> None:
     tokenizer, table, graphs = load_tokenizer("hashgram-nano"), model.front_end.table, []
     inputs = tokenizer(["The film is a quiet wonder.", "naïve"], padding=True, return_tensors="pt")

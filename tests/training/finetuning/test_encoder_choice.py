@@ -59,6 +59,7 @@ def test_short_texts_that_may_be_english_are_measured(monkeypatch) -> None:
 
 
 @needs_weights
+@pytest.mark.slow
 def test_the_script_and_the_estimator_choose_keep_and_say_it(tmp_path, capsys) -> None:
     rows = [(row["text"], row["label"]) for row in TICKETS if row["lang"] == "de"]
     file = write_csv(tmp_path / "tickets.csv", rows)
