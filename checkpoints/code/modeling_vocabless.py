@@ -1093,7 +1093,8 @@ class WideLayer(HasConstants):
         if torch.compiler.is_compiling():
             of_tokens = F.embedding(rows, self.weight, padding_idx=0).sum(dim=2)
         else:
-            bags = F.embedding_bag(rows.flatten(0, 1), self.weight, mode="sum", padding_idx=0)
+            nothing = 0 if torch.is_grad_enabled() else None  # row 0 must get no gradient; without one, this is faster
+            bags = F.embedding_bag(rows.flatten(0, 1), self.weight, mode="sum", padding_idx=nothing)
             of_tokens = bags.unflatten(0, rows.shape[:2])
         outputs = (of_tokens / counts).sum(dim=1)
         return (outputs / root_of_num_tokens(blocks, attention_mask)).to(self.weight.dtype)
@@ -1110,7 +1111,7 @@ class WideLayer(HasConstants):
         """Returns the rows of each token, (B, S, R) int64, and how often its text has the same unit, (B, S, 1)."""
         elements = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
-            elements = elements[..., : max(1, int((elements.flatten(0, 1).amax(dim=0) > 0).sum()))]
+            elements = elements[..., : max(1, int(elements.flatten(0, 1).amax(dim=0).count_nonzero()))]
         if self.reads_characters:
             elements = characters(elements)
         length = elements.shape[-1]

@@ -96,6 +96,13 @@ def test_features_are_those_of_plain_python(name: str) -> None:
     assert not layer(nothing).any()
 
 
+def test_training_leaves_row_0_at_nothing() -> None:
+    layer, tokenizer = WideLayer(load_config("hashgram-nano"), ROWS, 3), load_tokenizer("hashgram-nano")
+    layer(tokenizer(TEXTS, padding=True, return_tensors="pt")["input_ids"]).sum().backward()
+    assert layer.weight.grad is not None
+    assert not layer.weight.grad[0].any() and layer.weight.grad[1:].any()
+
+
 def test_a_long_text_of_one_word_loses_no_digits() -> None:
     name = "hashformer-md5-pool-tiny"
     layer = with_weights(WideLayer(load_config(name), ROWS, 3))
