@@ -24,7 +24,7 @@ TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from al
 FEW_ROWS = 200  # up to so many rows, fine-tuning is scored on all folds; of more rows, on one
 HELD_OUT, MOST_HELD_OUT = 10.0, 50.0  # percent of the training rows, where they are held out for good
 # What the scores decide. A gain is counted in standard errors of its mean.
-WIDE_GAIN = 2.5  # of a wide part: by chance, the best of twelve settings gains as much in at most 7.5 % of cases
+WIDE_GAIN = 2.0  # of a wide part, the best of twelve settings
 SENTENCE_COST = 2.0  # of reading sentences, at most: their gain is in texts that training rows lack
 TUNING_GAIN = 0.5  # of trained weights over the head alone, and of a mean of weights over both
 ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out

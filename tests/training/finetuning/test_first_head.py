@@ -193,7 +193,7 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
     alone, *_ = best = sorted(losses, key=lambda each: (each.wide_weight > 0, losses[each].mean()))
     wides = [each for each in best if each.wide_weight > 0]
     gains = losses[alone] - losses[wides[0] if wides else alone]
-    is_wide = bool(gains.mean() > 2.5 * gains.std() / 90**0.5)
+    is_wide = bool(gains.mean() > 2.0 * gains.std() / 90**0.5)
     assert settings == (wides[0] if is_wide else alone)
     assert is_wide == (wide is not None and wide is not WIDE)
 
