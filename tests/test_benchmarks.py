@@ -1,4 +1,4 @@
-"""The arithmetic of the benchmarks; tests/test_packaging.py starts each of them."""
+"""The arithmetic of the benchmarks; tests/test_pages.py starts each of them."""
 
 import json
 import random
