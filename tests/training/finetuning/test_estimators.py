@@ -216,8 +216,9 @@ def test_a_row_of_weight_two_counts_as_two_and_one_of_weight_zero_not_at_all(enc
         np.testing.assert_allclose(once, VocablessClassifier(encoder).fit(texts, labels, [1] * 18).predict_proba(TEXTS))
 
 
-def test_weights_of_classes_are_those_of_scikit_learn(encoder, monkeypatch):
-    monkeypatch.setattr("vocabless.training.finetuning.held_out.WIDE_GAIN", 1e9)  # 24 rows may choose words or not
+@pytest.mark.parametrize("least_gain", [1e9, -1e9])  # without the words, and with them: 24 rows may choose either
+def test_weights_of_classes_are_those_of_scikit_learn(encoder, least_gain, monkeypatch):
+    monkeypatch.setattr("vocabless.training.finetuning.held_out.WIDE_GAIN", least_gain)
     texts, labels = [*TEXTS, *(f"{thing} green" for thing in THINGS)], [*LABELS, *["warm"] * 8]
     plain, balanced, given = (
         VocablessClassifier(encoder, class_weight=weight).fit(texts, labels)
