@@ -1054,8 +1054,8 @@ class WideLayer(HasConstants):
 
     1. Words: each unit is hashed to a row of the weights, and so is each pair of neighbours. Special tokens are units,
        too, so that the first word makes a pair with [CLS]; the last token makes one with nothing.
-    2. Spelling, if the blocks hold letters: from each character of a unit on, the next three and four characters
-       are hashed to rows, and so is all the rest of the unit. N-grams know where a unit begins and ends: those of the
+    2. Spelling, if the blocks hold letters: from each character of a unit on, the next three and the next four are
+       hashed to rows, and so is all the rest of the unit. N-grams know where a unit begins and ends: those of the
        first character have factors of their own, and the last ones go on with empty places behind the unit. Characters
        are bytes, unless those of the front end's n-grams are characters of UTF-8.
     3. The rows are added, those of words and of pairs three times, since a word has many n-grams. What comes from a
@@ -1102,7 +1102,7 @@ class WideLayer(HasConstants):
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
 
-        The numbers of a row add up. Those of row 0 stand for nothing. `blocks` are (B, S, k) as for `forward`.
+        The numbers of a row add up; those of row 0 are 0. `blocks` are (B, S, k) as for `forward`.
         """
         rows, counts = self.rows(blocks)
         return rows, (rows > 0) / counts / root_of_num_tokens(blocks).unsqueeze(-1)
