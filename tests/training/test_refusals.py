@@ -24,6 +24,7 @@ EARLY_GLUE = [
     (["--max_seq_length", "2"], "--max_seq_length 2 is out of range; give a number of at least 3"),
     (["--num_train_epochs", "-1"], "--num_train_epochs -1.0 is out of range; give a number of at least 0"),
     (["--total_batch_size", "7", "--per_device_train_batch_size", "2"], "--total_batch_size 7 is not 1 devices × 2"),
+    (["--max_train_samples", "1"], "--max_train_samples 1 is out of range; give a number of at least 2"),
     (["--seeds", "0"], "--seeds 0 is out of range; give a number of at least 1"),
     (["--total_batch_size", "0"], "--total_batch_size 0 is out of range; give a number of at least 1"),
     (["--label_names", "codes.txt"], "unknown flag --label_names"),

@@ -83,7 +83,7 @@ class DataArguments(TextFileArguments, DataSource):
         group="rows and runs",
     )
     group_column: str | None = flag(None, "Hold out rows with the same value in this column together.")
-    max_train_samples: int | None = flag(None, "Training rows, drawn at random. None uses all.", limit=COUNT)
+    max_train_samples: int | None = flag(None, "Training rows, drawn at random. None uses all.", limit=Limit(2))
 
     def __post_init__(self) -> None:
         check_limits(self)
