@@ -55,7 +55,7 @@ class StockEncoder(nn.Module):
     def forward(self, input_ids: Tensor) -> Tensor:
         """Returns the vectors."""
         mask = (input_ids != self.model.config.pad_token_id).long()
-        return F.normalize(self.dense(mean_state(self.model(input_ids, mask).last_hidden_state, mask)))
+        return F.normalize(self.dense(mean_state(self.model(input_ids, mask).last_hidden_state, mask)[0]))
 
 
 def stock_graph(encoder: Any) -> Any:

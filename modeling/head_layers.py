@@ -84,12 +84,12 @@ class PooledHead(nn.Module):
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, blocks: Tensor | None = None
     ) -> Tensor:
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
-        pooled = self.pool(hidden_states, attention_mask)
+        pooled, num_tokens = self.pool(hidden_states, attention_mask)
         outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
-        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, attention_mask)
+        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, num_tokens)
 
-    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Returns the vector that the layers read.
+    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Returns the vector that the layers read, and the number of tokens if it was counted, see `mean_state`.
 
         Args:
             hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
@@ -101,12 +101,12 @@ class PooledHead(nn.Module):
             Sentence-BERT, Reimers & Gurevych 2019).
         """
         if self.pooling == "cls":
-            return hidden_states[:, 0]
-        mean = mean_state(hidden_states, attention_mask)
+            return hidden_states[:, 0], None
+        mean, num_tokens = mean_state(hidden_states, attention_mask)
         if self.pooling == "mean":
-            return mean
+            return mean, num_tokens
         first, second = mean.unflatten(0, (2, -1))
-        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
+        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1), None
 
 
 class PredictionTransform(nn.Sequential):
@@ -118,16 +118,19 @@ class PredictionTransform(nn.Sequential):
         super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
 
 
-def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
+def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Returns the mean of the tokens' states, (B, D), and their number, (B, 1), at least 1; None without a mask.
 
-    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
-    [[2.0]]
+    The special tokens are included, and padding is left out.
+
+    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]]))
+    (tensor([[2.]]), tensor([[2.]]))
     """
     if attention_mask is None:
-        return hidden_states.mean(dim=1)
+        return hidden_states.mean(dim=1), None
     weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
-    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+    num_tokens = weights.sum(dim=1).clamp(min=1)
+    return (hidden_states * weights).sum(dim=1) / num_tokens, num_tokens
 
 
 def join_sentences(logits: Tensor, of_sentences: Tensor, texts: Tensor) -> Tensor:

@@ -58,20 +58,21 @@ class WideLayer(HasConstants):
         """Makes the weights 0."""
         init.zeros_(parameter)
 
-    def forward(self, blocks: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(self, blocks: Tensor, num_tokens: Tensor | None = None) -> Tensor:
         """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs).
 
-        `attention_mask` is (B, S), 0 for padding; None: padding are the blocks of zeros.
+        `num_tokens` is (B, 1), if the number of tokens of each text is known already.
         """
         rows, counts = self.rows(blocks)
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or len(rows) == 1:  # for one text, bags take longer
             of_tokens = F.embedding(rows, self.weight, padding_idx=0).sum(dim=2)
         else:
             nothing = 0 if torch.is_grad_enabled() else None  # row 0 must get no gradient; without one, this is faster
             bags = F.embedding_bag(rows.flatten(0, 1), self.weight, mode="sum", padding_idx=nothing)
             of_tokens = bags.unflatten(0, rows.shape[:2])
         outputs = (of_tokens / counts).sum(dim=1)
-        return (outputs / root_of_num_tokens(blocks, attention_mask)).to(self.weight.dtype)
+        num_tokens = num_tokens_of(blocks) if num_tokens is None else num_tokens
+        return (outputs / num_tokens.sqrt()).to(self.weight.dtype)
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
@@ -79,13 +80,13 @@ class WideLayer(HasConstants):
         The numbers of a row add up; those of row 0 are 0. `blocks` are (B, S, k) as for `forward`.
         """
         rows, counts = self.rows(blocks)
-        return rows, (rows > 0) / counts / root_of_num_tokens(blocks).unsqueeze(-1)
+        return rows, (rows > 0) / counts / num_tokens_of(blocks).sqrt().unsqueeze(-1)
 
     def rows(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the rows of each token, (B, S, R) int64, and how often its text has the same unit, (B, S, 1)."""
         elements = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
-            elements = elements[..., : max(1, int(elements.flatten(0, 1).amax(dim=0).count_nonzero()))]
+            elements = elements[..., : max(1, len(elements.amax(dim=(0, 1)).nonzero()))]
         if self.reads_characters:
             elements = characters(elements)
         length = elements.shape[-1]
@@ -96,11 +97,9 @@ class WideLayer(HasConstants):
         return hashes % self.num_rows, (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)
 
 
-def root_of_num_tokens(blocks: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Returns the root of the number of tokens of each text, (B, 1), at least 1."""
-    mask = attention_mask_of(blocks) if attention_mask is None else attention_mask
-    # Written as in `mean_state`, so that a graph computes the number once.
-    return mask.float().unsqueeze(-1).sum(dim=1).clamp(min=1).sqrt()
+def num_tokens_of(blocks: Tensor) -> Tensor:
+    """Returns the number of tokens of each text, (B, 1) float32, at least 1."""
+    return attention_mask_of(blocks).float().sum(dim=1, keepdim=True).clamp(min=1)
 
 
 def feature_factors(block_size: int, reads_letters: bool) -> Tensor:
@@ -143,4 +142,4 @@ def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
 
 def next_of(values: Tensor) -> Tensor:
     """Returns the value after each of the values (B, S, n), 0 after the last one."""
-    return F.pad(values, (0, 0, -1, 1))
+    return torch.constant_pad_nd(values, (0, 0, -1, 1))  # as `F.pad`, but sooner there

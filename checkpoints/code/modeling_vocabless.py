@@ -1084,20 +1084,21 @@ class WideLayer(HasConstants):
         """Makes the weights 0."""
         init.zeros_(parameter)
 
-    def forward(self, blocks: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(self, blocks: Tensor, num_tokens: Tensor | None = None) -> Tensor:
         """Maps blocks (B, S, k), k ≤ K and all zeros after the longest unit, to (B, outputs).
 
-        `attention_mask` is (B, S), 0 for padding; None: padding are the blocks of zeros.
+        `num_tokens` is (B, 1), if the number of tokens of each text is known already.
         """
         rows, counts = self.rows(blocks)
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or len(rows) == 1:  # for one text, bags take longer
             of_tokens = F.embedding(rows, self.weight, padding_idx=0).sum(dim=2)
         else:
             nothing = 0 if torch.is_grad_enabled() else None  # row 0 must get no gradient; without one, this is faster
             bags = F.embedding_bag(rows.flatten(0, 1), self.weight, mode="sum", padding_idx=nothing)
             of_tokens = bags.unflatten(0, rows.shape[:2])
         outputs = (of_tokens / counts).sum(dim=1)
-        return (outputs / root_of_num_tokens(blocks, attention_mask)).to(self.weight.dtype)
+        num_tokens = num_tokens_of(blocks) if num_tokens is None else num_tokens
+        return (outputs / num_tokens.sqrt()).to(self.weight.dtype)
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.
@@ -1105,13 +1106,13 @@ class WideLayer(HasConstants):
         The numbers of a row add up; those of row 0 are 0. `blocks` are (B, S, k) as for `forward`.
         """
         rows, counts = self.rows(blocks)
-        return rows, (rows > 0) / counts / root_of_num_tokens(blocks).unsqueeze(-1)
+        return rows, (rows > 0) / counts / num_tokens_of(blocks).sqrt().unsqueeze(-1)
 
     def rows(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the rows of each token, (B, S, R) int64, and how often its text has the same unit, (B, S, 1)."""
         elements = blocks.long()
         if not torch.compiler.is_compiling():  # a graph cannot have a length that depends on values
-            elements = elements[..., : max(1, int(elements.flatten(0, 1).amax(dim=0).count_nonzero()))]
+            elements = elements[..., : max(1, len(elements.amax(dim=(0, 1)).nonzero()))]
         if self.reads_characters:
             elements = characters(elements)
         length = elements.shape[-1]
@@ -1122,11 +1123,9 @@ class WideLayer(HasConstants):
         return hashes % self.num_rows, (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)
 
 
-def root_of_num_tokens(blocks: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Returns the root of the number of tokens of each text, (B, 1), at least 1."""
-    mask = attention_mask_of(blocks) if attention_mask is None else attention_mask
-    # Written as in `mean_state`, so that a graph computes the number once.
-    return mask.float().unsqueeze(-1).sum(dim=1).clamp(min=1).sqrt()
+def num_tokens_of(blocks: Tensor) -> Tensor:
+    """Returns the number of tokens of each text, (B, 1) float32, at least 1."""
+    return attention_mask_of(blocks).float().sum(dim=1, keepdim=True).clamp(min=1)
 
 
 def feature_factors(block_size: int, reads_letters: bool) -> Tensor:
@@ -1169,7 +1168,7 @@ def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
 
 def next_of(values: Tensor) -> Tensor:
     """Returns the value after each of the values (B, S, n), 0 after the last one."""
-    return F.pad(values, (0, 0, -1, 1))
+    return torch.constant_pad_nd(values, (0, 0, -1, 1))  # as `F.pad`, but sooner there
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
@@ -1244,12 +1243,12 @@ class PooledHead(nn.Module):
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, blocks: Tensor | None = None
     ) -> Tensor:
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
-        pooled = self.pool(hidden_states, attention_mask)
+        pooled, num_tokens = self.pool(hidden_states, attention_mask)
         outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
-        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, attention_mask)
+        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, num_tokens)
 
-    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Returns the vector that the layers read.
+    def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Returns the vector that the layers read, and the number of tokens if it was counted, see `mean_state`.
 
         Args:
             hidden_states: (B, S, D); with `siamese` (2B, S, D), the first texts and then the second ones.
@@ -1261,12 +1260,12 @@ class PooledHead(nn.Module):
             Sentence-BERT, Reimers & Gurevych 2019).
         """
         if self.pooling == "cls":
-            return hidden_states[:, 0]
-        mean = mean_state(hidden_states, attention_mask)
+            return hidden_states[:, 0], None
+        mean, num_tokens = mean_state(hidden_states, attention_mask)
         if self.pooling == "mean":
-            return mean
+            return mean, num_tokens
         first, second = mean.unflatten(0, (2, -1))
-        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
+        return torch.cat([first, second, (first - second).abs(), first * second], dim=-1), None
 
 
 class PredictionTransform(nn.Sequential):
@@ -1278,16 +1277,19 @@ class PredictionTransform(nn.Sequential):
         super().__init__(nn.Linear(config.hidden_size, size), nn.GELU(), nn.LayerNorm(size, eps=eps))
 
 
-def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """Returns the mean of the tokens' states, (B, D), special tokens included and padding left out.
+def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Returns the mean of the tokens' states, (B, D), and their number, (B, 1), at least 1; None without a mask.
 
-    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]])).tolist()
-    [[2.0]]
+    The special tokens are included, and padding is left out.
+
+    >>> mean_state(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]]))
+    (tensor([[2.]]), tensor([[2.]]))
     """
     if attention_mask is None:
-        return hidden_states.mean(dim=1)
+        return hidden_states.mean(dim=1), None
     weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
-    return (hidden_states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+    num_tokens = weights.sum(dim=1).clamp(min=1)
+    return (hidden_states * weights).sum(dim=1) / num_tokens, num_tokens
 
 
 def join_sentences(logits: Tensor, of_sentences: Tensor, texts: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ class SentenceEncoder(VocablessModel):
         if attention_mask is None and input_ids is not None:
             attention_mask = attention_mask_of(input_ids)
         states = super().forward(input_ids, attention_mask, **kwargs).last_hidden_state
-        vectors = self.dense(mean_state(states, attention_mask))
+        vectors = self.dense(mean_state(states, attention_mask)[0])
         outputs = {VECTORS: F.normalize(vectors) if self.normalizes else vectors}
         if self.gives_words:
             return {"token_embeddings": self.dense(states)} | outputs
