@@ -24,6 +24,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 from sklearn.preprocessing import FunctionTransformer
+from tqdm import tqdm
 
 from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.features import PEER, character_ngrams, regression
@@ -68,7 +69,7 @@ def labels_found(file: str, make: Callable[[], Any]) -> Table:
 
     table: Table = {"from en": {}, "own": {}, "typed without accents": {}}
     english = fitted(ENGLISH)
-    for language in sorted({*languages[splits == "test"]}):
+    for language in tqdm(sorted({*languages[splits == "test"]}), desc="languages"):
         own, (tested, right) = fitted(language), part(language, "test")
         table["from en"][language] = 100 * float(english.score(tested, right))
         table["own"][language] = 100 * float(own.score(tested, right))
