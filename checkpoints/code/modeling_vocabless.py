@@ -1168,7 +1168,7 @@ def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
 
 def next_of(values: Tensor) -> Tensor:
     """Returns the value after each of the values (B, S, n), 0 after the last one."""
-    return torch.constant_pad_nd(values, (0, 0, -1, 1))  # as `F.pad`, but sooner there
+    return torch.constant_pad_nd(values, (0, 0, -1, 1))  # `F.pad` with less overhead
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
