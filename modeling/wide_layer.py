@@ -1,7 +1,8 @@
 """The wide part of a head: a linear layer over hashed words, pairs of words and n-grams of characters.
 
 Sources: Wide & Deep (Cheng et al., 2016) for a linear model of sparse features beside a deep one; the hashing trick
-(Weinberger et al., 2009); fastText (Joulin et al., 2017) for hashed pairs of words.
+(Weinberger et al., 2009); fastText (Joulin et al., 2017) for hashed pairs of words; ModDrop (Neverova et al., 2016) for
+leaving out a whole part in training.
 """
 # mypy: no-warn-return-any
 
@@ -18,6 +19,7 @@ from .ngram_hashes import characters_of, hash_factors
 NGRAM_SIZES = (3, 4)  # characters
 HASHES_PER_PLACE = 1 + len(NGRAM_SIZES)  # what begins at a place of a unit: all the rest, and an n-gram of each size
 WORD_COPIES = 3  # how often the row of a word or a pair is added
+WORDLESS = 0.5  # share of the texts that lack a wide part in training
 PRIME = 2**26 - 5  # the modulus of the hashes
 ORDER = 2**25 + 35  # makes the hash of a pair another one than that of its units in the other order
 SEED = 1  # of the factors; those of front ends come from other seeds
@@ -36,7 +38,8 @@ class WideLayer(HasConstants):
        unit that the text has n times is divided by n each time. The sum is divided by the root of the number of tokens,
        so that the length of a text matters little.
 
-    Padding has no features. New weights are 0, so that they have no effect.
+    Padding has no features. New weights are 0, so that they have no effect. In training, the outputs of half of the
+    texts are 0, drawn at random: where the words know the label, the encoder would learn nothing from a text.
 
     The hash of a unit, a rest or an n-gram is Σ c_i·e_i of its elements modulo `PRIME`, with random factors c_i; that
     of a pair is u·(v + `ORDER`), by the hashes of its units. Units are equal if their hashes are. The row of a hash is
@@ -72,7 +75,8 @@ class WideLayer(HasConstants):
             of_tokens = bags.unflatten(0, rows.shape[:2])
         outputs = (of_tokens / counts).sum(dim=1)
         num_tokens = num_tokens_of(blocks) if num_tokens is None else num_tokens
-        return (outputs / num_tokens.sqrt()).to(self.weight.dtype)
+        outputs = (outputs / num_tokens.sqrt()).to(self.weight.dtype)
+        return outputs if not self.training else outputs * (torch.rand_like(outputs[:, :1]) >= WORDLESS)
 
     def features(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the vectors of texts: for each token rows (B, S, R) int64, and their numbers (B, S, R) float32.

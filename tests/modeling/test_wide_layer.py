@@ -78,7 +78,7 @@ def with_weights(layer: WideLayer) -> WideLayer:
 def test_features_are_those_of_plain_python(name: str) -> None:
     options, letters = KINDS[name]
     config, tokenizer = load_config(name, **options), load_tokenizer(name)
-    layer = with_weights(WideLayer(config, ROWS, 3))
+    layer = with_weights(WideLayer(config, ROWS, 3)).eval()
     encoding = tokenizer(TEXTS, padding=True, return_tensors="pt")
     rows, numbers = layer.features(encoding["input_ids"])
     outputs = layer(encoding["input_ids"])
@@ -99,15 +99,25 @@ def test_features_are_those_of_plain_python(name: str) -> None:
 
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1]])
 def test_training_leaves_row_0_at_nothing(texts) -> None:
-    layer, tokenizer = WideLayer(load_config("hashgram-nano"), ROWS, 3), load_tokenizer("hashgram-nano")
+    layer, tokenizer = WideLayer(load_config("hashgram-nano"), ROWS, 3).eval(), load_tokenizer("hashgram-nano")
     layer(tokenizer(texts, padding=True, return_tensors="pt")["input_ids"]).sum().backward()
     assert layer.weight.grad is not None
     assert not layer.weight.grad[0].any() and layer.weight.grad[1:].any()
 
 
+def test_half_of_the_texts_lack_a_wide_part_in_training() -> None:
+    layer = with_weights(WideLayer(load_config("hashgram-nano"), ROWS, 3))
+    blocks = load_tokenizer("hashgram-nano")(["the words"] * 1000, return_tensors="pt")["input_ids"]
+    torch.manual_seed(0)
+    found, expected = layer(blocks), layer.eval()(blocks)
+    lacks = (found == 0).all(dim=1)
+    assert 400 < lacks.sum() < 600
+    torch.testing.assert_close(found[~lacks], expected[~lacks], rtol=0, atol=0)
+
+
 def test_a_long_text_of_one_word_loses_no_digits() -> None:
     name = "hashformer-md5-pool-tiny"
-    layer = with_weights(WideLayer(load_config(name), ROWS, 3))
+    layer = with_weights(WideLayer(load_config(name), ROWS, 3)).eval()
     blocks = load_tokenizer(name)("word " * 600, return_tensors="pt")["input_ids"]
     rows, numbers = (found.flatten() for found in layer.features(blocks))
     exact = (numbers.double().unsqueeze(-1) * layer.weight.double()[rows]).sum(dim=0)
