@@ -8,7 +8,8 @@ Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one defini
 2. If no validation rows are apart, a copy of the model is trained without one fold, or for few rows for each fold.
 3. Three models are compared on the same rows, each of which must be better than the simpler ones: the head alone; the
    trained weights; the mean of the weights before and after training, see `mean_model`.
-4. What is better is saved: the head, or what becomes of a copy of the model that is trained on all rows.
+4. What is better is saved: the head, or what becomes of a copy of the model that is trained on all rows. After a first
+   head, the logits of the latter are divided by the temperature that suits the held-out rows, as those of the head are.
 
 All scores on held-out rows are of whole texts. The model that is saved may read the sentences of texts, too, see
 `FrozenEncoder`.
@@ -28,6 +29,7 @@ import torch
 from tqdm.auto import tqdm
 from transformers import EarlyStoppingCallback, PreTrainedModel
 
+from vocabless.modeling.head_layers import PooledHead
 from vocabless.training.finetuning.adversarial import AdversarialTrainer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData
@@ -41,6 +43,7 @@ from vocabless.training.finetuning.held_out import (
     is_simpler_better,
     is_simpler_better_on_folds,
     scored_rows,
+    temperature_of,
     training_folds,
     with_scored_folds,
 )
@@ -82,6 +85,7 @@ class _Choice:
     head_scores: Scores | None = None  # of the head alone, on the same rows; None without a first head
     is_head: bool = False  # whether it is the head alone
     is_mean: bool = False  # whether it is the mean of the weights before and after training
+    temperature: float = 1.0  # that suits its logits
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,13 @@ def _fine_tune(prepared: Prepared, head: _Head | None) -> Fitted:
     else:
         mean = [] if trainer.is_sharded else [replace(trained, model=mean_model(prepared.model, model), is_mean=True)]
         models = [replace(head.alone, **details), trained, *mean]
-    if data.is_cross_validated:
-        return models[-1] if choice.is_mean else trained
-    return _best_on_validation_rows(prepared, models)
+    calibrates = head is not None and not trainer.is_sharded
+    if not data.is_cross_validated:
+        return _best_on_validation_rows(prepared, models, calibrates)
+    chosen = models[-1] if choice.is_mean else trained
+    if calibrates:
+        divide_logits(chosen.model, choice.temperature)
+    return chosen
 
 
 @torch.no_grad()
@@ -173,6 +181,15 @@ def mean_model(start: PreTrainedModel, trained: PreTrainedModel) -> PreTrainedMo
     for name, parameter in model.named_parameters():
         parameter.lerp_(others[name].to(parameter), 0.5)
     return model
+
+
+@torch.no_grad()
+def divide_logits(model: Any, temperature: float) -> None:
+    """Divides the logits of a model that `has_linear_head` by a temperature, in the weights of its head."""
+    head: PooledHead = model.classifier
+    for layer in filter(None, (head.out_proj, head.wide)):
+        for parameter in layer.parameters():
+            parameter.div_(temperature)
 
 
 def _fit_head(prepared: Prepared) -> _Head:
@@ -238,16 +255,18 @@ def _choose_on_folds(prepared: Prepared, head: _Head | None) -> _Choice:
         return _Choice(data, _score_on_folds(data, of_trained))
     is_mean = not is_simpler_better_on_folds(data, of_trained, of_mean)
     of_head, of_tuned = head.frozen.held_out_logits, of_mean if is_mean else of_trained
-    scores, head_scores = _score_on_folds(data, of_tuned), _score_on_folds(data, of_head)
-    choice = _Choice(data, scores, head_scores, is_simpler_better_on_folds(data, of_head, of_tuned), is_mean)
+    temperature = temperature_of(data, of_tuned[scored_rows(data)])
+    scores, head_scores = _score_on_folds(data, of_tuned / temperature), _score_on_folds(data, of_head)
+    is_head = is_simpler_better_on_folds(data, of_head, of_tuned)
+    choice = _Choice(data, scores, head_scores, is_head, is_mean, temperature)
     prepared.log(_describe_choice(data, head_scores, scores, choice.is_head))
     return choice
 
 
-def _best_on_validation_rows(prepared: Prepared, models: Sequence[Fitted]) -> Fitted:
+def _best_on_validation_rows(prepared: Prepared, models: Sequence[Fitted], calibrates: bool) -> Fitted:
     """Returns the simplest of the models that no other one is better than, with its scores; simpler ones come first."""
     best, *simpler = (
-        each if each.is_head else replace(each, scores=_score_on_validation_rows(prepared, each.model))
+        each if each.is_head else replace(each, scores=_score_on_validation_rows(prepared, each.model, calibrates))
         for each in reversed(models)
     )
     for each in simpler:
@@ -310,9 +329,11 @@ def _score_on_folds(data: TaskData, logits: Vectors) -> Scores:
     return data.problem.score(logits[scored_rows(data)], data.targets(data.validation[""]))
 
 
-def _score_on_validation_rows(prepared: Prepared, model: PreTrainedModel) -> Scores:
-    """Returns the scores of a model on validation rows that are apart."""
+def _score_on_validation_rows(prepared: Prepared, model: PreTrainedModel, calibrates: bool = False) -> Scores:
+    """Returns the scores of a model on validation rows that are apart, on which its logits may be calibrated first."""
     data = prepared.data
+    if calibrates:
+        divide_logits(model, temperature_of(data, logits_of(model, prepared.validation_rows[""], prepared.collator)))
     scores: Scores = {}
     for suffix, rows in prepared.validation_rows.items():
         logits, targets = logits_of(model, rows, prepared.collator), data.targets(data.validation[suffix])

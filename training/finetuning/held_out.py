@@ -211,6 +211,14 @@ def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tu
     return max(0.0, center - margin), min(1.0, center + margin)
 
 
+def temperature_of(data: TaskData, logits: Array) -> float:
+    """Returns the temperature of logits of the validation rows, (n, outputs), see `Problem.temperature`."""
+    examples = data.validation[""]
+    weights = None if examples.weights is None else torch.from_numpy(np.asarray(examples.weights))
+    targets = torch.from_numpy(np.asarray(data.targets(examples)))
+    return data.problem.temperature(torch.from_numpy(logits), targets, weights)
+
+
 def is_head_enough(data: TaskData, head: Scores) -> bool:
     """Returns whether fine-tuning could gain at most `ENOUGH` of the interval of the head's score."""
     metric = data.problem.best_metric

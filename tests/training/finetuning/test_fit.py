@@ -1,6 +1,7 @@
 """The steps of `fit`: the head on frozen vectors, folds, fine-tuning, and which of them is saved."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
         patched.setattr("vocabless.training.finetuning.first_head.wide_rows", lambda _: 0)
         patched.setattr(fitting, "is_simpler_better", lambda *_: False)
         patched.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
+        patched.setattr(fitting, "temperature_of", lambda *_: 1.0)  # that of a fold would suit it alone
         patched.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
@@ -136,6 +138,7 @@ def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
 def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, monkeypatch):
     alone, _ = tune(tmp_path / "alone", "--train_file", data, "--num_train_epochs", "0")
     monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
+    monkeypatch.setattr(fitting, "temperature_of", lambda *_: 1.0)
     tuned, _ = tune(tmp_path / "tuned", "--train_file", data, "--num_train_epochs", "1")
     head, weights = (load_file(folder / "model.safetensors") for folder in (alone, tuned))
     assert (head["classifier.wide.weight"] == weights["classifier.wide.weight"]).all()
@@ -157,6 +160,7 @@ def test_the_first_model_that_no_other_one_is_better_than_is_saved(
     rule = "is_simpler_better_on_folds" if is_cross_validated else "is_simpler_better"
     alone, _ = tune(tmp_path / "alone", *command, "--num_train_epochs", "0")
     weights = {}
+    monkeypatch.setattr(fitting, "temperature_of", lambda *_: 1.0)
     # The trained weights are compared with the mean first, and then the head with the better one.
     for name, answers in {"head": (True, True), "trained": (True, False), "mean": (False, False)}.items():
         left = [*answers]
@@ -171,6 +175,47 @@ def test_the_first_model_that_no_other_one_is_better_than_is_saved(
     for name, weight in mean.items():
         assert torch.allclose(weight, (head[name] + trained[name]) / 2, atol=1e-7)
     assert any((head[name] != trained[name]).any() for name in head)
+
+
+@pytest.mark.usefixtures("always_wide")
+@pytest.mark.parametrize("is_cross_validated", [True, False])
+def test_the_logits_of_a_fine_tuned_model_are_divided_by_what_suits_held_out_rows(
+    is_cross_validated, tune, data, tmp_path, monkeypatch
+):
+    command = ["--train_file", data, "--num_train_epochs", "1"]
+    command += [] if is_cross_validated else ["--validation_file", data]
+    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
+    monkeypatch.setattr(fitting, "is_simpler_better", lambda *_: False)
+    monkeypatch.setattr(held_out, "FEW_ROWS", 1)
+    losses = []
+
+    def temperature_of(task, logits):
+        losses.append(task.problem.score(logits / divisor, task.targets(task.validation[""]))["loss"])
+        return divisor
+
+    monkeypatch.setattr(fitting, "temperature_of", temperature_of)
+    weights = {}
+    for divisor in (1.0, 4.0):
+        losses.clear()
+        folder, results = tune(tmp_path / str(divisor), *command)
+        assert results["is_mean_of_weights"] and results["measures"]["loss"] == pytest.approx(losses[0], rel=1e-5)
+        weights[divisor] = load_file(folder / "model.safetensors")
+    for name, weight in weights[1.0].items():
+        is_last = name.startswith(("classifier.out_proj", "classifier.wide"))
+        torch.testing.assert_close(weights[4.0][name], weight / 4 if is_last else weight, rtol=0, atol=0)
+
+
+def test_a_temperature_counts_the_weights_of_held_out_rows(tmp_path):
+    """Logits of 8 are right for a row in four: the temperature makes that probability of theirs, or of what counts."""
+    task = load_own_data(DataArguments(train_file=str(write_csv(tmp_path / "mine.csv", ROWS))), scores_folds=True)
+    targets = np.asarray(task.targets(task.validation[""]))
+    logits = 8.0 * np.eye(3)[targets]
+    wrong = np.arange(len(targets)) % 4 == 0
+    logits[wrong] = np.roll(logits[wrong], 1, axis=1)
+    found = held_out.temperature_of(task, logits)
+    assert 3 < found < 7 and found == task.problem.temperature(torch.from_numpy(logits), torch.from_numpy(targets))
+    examples = replace(task.validation[""], weights=np.where(wrong, 0.01, 1.0))
+    assert held_out.temperature_of(replace(task, validation={"": examples}), logits) < found / 1.5
 
 
 @pytest.mark.parametrize(("epochs", "accuracy", "is_enough"), [
