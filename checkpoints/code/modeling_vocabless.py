@@ -1045,7 +1045,7 @@ def _is_mark(block: BlockArray) -> bool:
 NGRAM_SIZES = (3, 4)  # characters
 HASHES_PER_PLACE = 1 + len(NGRAM_SIZES)  # what begins at a place of a unit: all the rest, and an n-gram of each size
 WORD_COPIES = 3  # how often the row of a word or a pair is added
-WORDLESS = 0.5  # share of the texts that lack a wide part in training
+WORDLESS = 0.25  # share of the texts that lack a wide part in training
 PRIME = 2**26 - 5  # the modulus of the hashes
 ORDER = 2**25 + 35  # makes the hash of a pair another one than that of its units in the other order
 SEED = 1  # of the factors; those of front ends come from other seeds
@@ -1064,8 +1064,8 @@ class WideLayer(HasConstants):
        unit that the text has n times is divided by n each time. The sum is divided by the root of the number of tokens,
        so that the length of a text matters little.
 
-    Padding has no features. New weights are 0, so that they have no effect. In training, the outputs of half of the
-    texts are 0, drawn at random: where the words know the label, the encoder would learn nothing from a text.
+    Padding has no features. New weights are 0, so that they have no effect. In training, the outputs of a quarter
+    of the texts are 0, drawn at random: where the words know the label, the encoder would learn nothing from a text.
 
     The hash of a unit, a rest or an n-gram is Σ c_i·e_i of its elements modulo `PRIME`, with random factors c_i; that
     of a pair is u·(v + `ORDER`), by the hashes of its units. Units are equal if their hashes are. The row of a hash is

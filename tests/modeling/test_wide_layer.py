@@ -105,13 +105,13 @@ def test_training_leaves_row_0_at_nothing(texts) -> None:
     assert not layer.weight.grad[0].any() and layer.weight.grad[1:].any()
 
 
-def test_half_of_the_texts_lack_a_wide_part_in_training() -> None:
+def test_a_quarter_of_the_texts_lack_a_wide_part_in_training() -> None:
     layer = with_weights(WideLayer(load_config("hashgram-nano"), ROWS, 3))
     blocks = load_tokenizer("hashgram-nano")(["the words"] * 1000, return_tensors="pt")["input_ids"]
     torch.manual_seed(0)
     found, expected = layer(blocks), layer.eval()(blocks)
     lacks = (found == 0).all(dim=1)
-    assert 400 < lacks.sum() < 600
+    assert 200 < lacks.sum() < 300
     torch.testing.assert_close(found[~lacks], expected[~lacks], rtol=0, atol=0)
 
 
