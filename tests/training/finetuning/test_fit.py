@@ -206,7 +206,7 @@ def test_the_logits_of_a_fine_tuned_model_are_divided_by_what_suits_held_out_row
 
 
 def test_a_temperature_counts_the_weights_of_held_out_rows(tmp_path):
-    """Logits of 8 are right for a row in four: the temperature makes that probability of theirs, or of what counts."""
+    """Logits of 8 are wrong for one row in four, so the temperature is far above 1, unless these rows hardly count."""
     task = load_own_data(DataArguments(train_file=str(write_csv(tmp_path / "mine.csv", ROWS))), scores_folds=True)
     targets = np.asarray(task.targets(task.validation[""]))
     logits = 8.0 * np.eye(3)[targets]
