@@ -3,7 +3,7 @@
 Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one definition of scores and of the saved model:
 
 1. The rows are tokenised once, and a trained encoder of ours reads them: a linear head is fitted to its vectors, and
-   to the words if that lowers the held-out loss (`WideLayer`). Fine-tuning does not change this wide part. If the
+   to the words if that lowers the held-out loss (`WideLayer`). Training does not change this wide part. If the
    score can hardly become better and no number of epochs is given, this is all.
 2. If no validation rows are apart, a copy of the model is trained without one fold, or for few rows for each fold.
 3. Three models are compared on the same rows, each of which must be better than the simpler ones: the head alone; the
@@ -202,7 +202,7 @@ def _fit_head(prepared: Prepared) -> _Head:
         scores, way = _score_on_folds(data, frozen.held_out_logits), "cross-validated"
     else:
         rows = len(data.validation[""])
-        scores, way = _score_on_validation_rows(prepared, model), f"on {rows:,} held-out rows"
+        scores, way = _score_on_validation_rows(data, _validation_logits(prepared, model)), f"on {rows:,} held-out rows"
     words = " and of the words" if cast(Any, model).config.classifier_wide_rows else ""
     prepared.log(
         f"{data.title}, head alone (a linear model of the frozen encoder's vectors{words}): "
@@ -266,12 +266,21 @@ def _choose_on_folds(prepared: Prepared, head: _Head | None) -> _Choice:
 def _best_on_validation_rows(prepared: Prepared, models: Sequence[Fitted], calibrates: bool) -> Fitted:
     """Returns the simplest of the models that no other one is better than, with its scores; simpler ones come first."""
     best, *simpler = (
-        each if each.is_head else replace(each, scores=_score_on_validation_rows(prepared, each.model, calibrates))
-        for each in reversed(models)
+        each if each.is_head else _with_validation_scores(prepared, each, calibrates) for each in reversed(models)
     )
     for each in simpler:
         best = each if is_simpler_better(prepared.training, each.scores, best.scores) else best
     return best
+
+
+def _with_validation_scores(prepared: Prepared, trained: Fitted, calibrates: bool) -> Fitted:
+    """Returns a trained model with its scores on validation rows that are apart; it may be calibrated on them first."""
+    logits = _validation_logits(prepared, trained.model)
+    if calibrates:
+        temperature = temperature_of(prepared.data, logits[""])
+        divide_logits(trained.model, temperature)
+        logits = {suffix: of_rows / temperature for suffix, of_rows in logits.items()}
+    return replace(trained, scores=_score_on_validation_rows(prepared.data, logits))
 
 
 def _train_without(
@@ -329,15 +338,18 @@ def _score_on_folds(data: TaskData, logits: Vectors) -> Scores:
     return data.problem.score(logits[scored_rows(data)], data.targets(data.validation[""]))
 
 
-def _score_on_validation_rows(prepared: Prepared, model: PreTrainedModel, calibrates: bool = False) -> Scores:
-    """Returns the scores of a model on validation rows that are apart, on which its logits may be calibrated first."""
-    data = prepared.data
-    if calibrates:
-        divide_logits(model, temperature_of(data, logits_of(model, prepared.validation_rows[""], prepared.collator)))
+def _validation_logits(prepared: Prepared, model: PreTrainedModel) -> dict[str, Vectors]:
+    """Returns suffix → a model's logits (n, outputs) of validation rows that are apart."""
+    rows_of = prepared.validation_rows
+    return {suffix: logits_of(model, rows, prepared.collator) for suffix, rows in rows_of.items()}
+
+
+def _score_on_validation_rows(data: TaskData, logits: dict[str, Vectors]) -> Scores:
+    """Returns the scores of `_validation_logits`."""
     scores: Scores = {}
-    for suffix, rows in prepared.validation_rows.items():
-        logits, targets = logits_of(model, rows, prepared.collator), data.targets(data.validation[suffix])
-        scores |= {f"{name}{suffix}": value for name, value in data.problem.score(logits, targets).items()}
+    for suffix, of_rows in logits.items():
+        found = data.problem.score(of_rows, data.targets(data.validation[suffix]))
+        scores |= {f"{name}{suffix}": value for name, value in found.items()}
     return scores
 
 
