@@ -126,6 +126,8 @@ def subwords(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     wordpiece.train_from_iterator(CORPUS, trainers.WordPieceTrainer(vocab_size=80, special_tokens=special))
+    pieces = special + sorted({*wordpiece.get_vocab()} - {*special})  # the trainer's order is another in each process
+    wordpiece.model = models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]")
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     bpe.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
     files = {}

@@ -129,7 +129,7 @@ def test_translations_teach_their_vectors(run, tmp_path, capsys, monkeypatch) ->
     flags = [*NANO, "--parallel", str(file), "--max_steps", "60", "--centre_teacher", "true"]
     folder, results = run("run", *flags)
     before, after = results["before"], results["after"]
-    assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.02
+    assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.3
     assert {"eval_translation", "eval_translation_el", "eval_translation_qx"} <= {*after}
     assert results["examples"]["translations"].keys() == {"el", "qx"}
     card, printed = (folder / "README.md").read_text(), capsys.readouterr().out
