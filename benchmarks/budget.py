@@ -24,7 +24,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.conversion.onnx_export.graph import INPUT, export, quantize, session_of
 from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of
 from vocabless.modeling.head_layers import mean_state
@@ -119,7 +119,7 @@ def main(argv: list[str] | None = None) -> None:
     command_line = parser(__doc__, "output")
     command_line.add_argument("features", help="what `benchmarks.features` wrote of the runs")
     command_line.add_argument("sts_file", help="file with the columns sentence1, sentence2 and score")
-    command_line.add_argument("runs", nargs="+", metavar="RUN")
+    command_line.add_argument("runs", action=Models, nargs="+", metavar="RUN")
     arguments = command_line.parse_args(argv)
     sentences = read_scored_pairs(arguments.sts_file)[0]
     of_runs = json.loads(Path(arguments.features).read_text())["rows"]

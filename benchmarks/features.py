@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from tqdm import tqdm
 
 from benchmarks.encoders import Encoder, unit_embedder
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.misspellings import misspell
@@ -191,7 +191,7 @@ def measure(arguments: argparse.Namespace, embed: Encoder | None) -> Figures:
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a column for each model."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("models", nargs="+", help="encoders, see above")
+    command_line.add_argument("models", action=Models, nargs="+", help="encoders, see above")
     add_sets(command_line)
     command_line.add_argument("--glue_dir", type=Path, help="folder with the tasks qnli and qqp")
     command_line.add_argument(

@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from benchmarks.encoders import Encoder, unit_embedder
 from benchmarks.features import PEER, character_ngrams, regression
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.tables import load_files
@@ -149,12 +149,14 @@ def cells(tables: Sequence[Table], languages: Sequence[str]) -> list[str]:
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each language."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("models", nargs="*", help="folders or Hub ids that sentence-transformers loads")
+    command_line.add_argument(
+        "models", action=Models, nargs="*", help="folders or Hub ids that sentence-transformers loads"
+    )
     command_line.add_argument("--pairs", help="file of held-out translations")
     command_line.add_argument("--labelled", help="file of texts with labels")
     command_line.add_argument("--texts", help="file of texts, whose neighbours --teacher knows")
     command_line.add_argument("--teacher", help="sentence encoder that reads the languages of --texts")
-    command_line.add_argument("--heads", nargs="*", default=[], help="encoders of ours, see above")
+    command_line.add_argument("--heads", action=Models, nargs="*", default=[], help="encoders of ours, see above")
     arguments = command_line.parse_args(argv)
     files = arguments.pairs, arguments.labelled, arguments.texts
     if not any(files) or bool(arguments.texts) != bool(arguments.teacher):

@@ -10,6 +10,7 @@ import platform
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 
+from vocabless.public_names import without_path
 from vocabless.saving.run_folder import versions
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.corpora import load_text
@@ -128,6 +130,19 @@ def parser(description: str | None, *flags: str) -> argparse.ArgumentParser:
     for flag in flags:
         command_line.add_argument(f"--{flag}", **FLAGS[flag])
     return command_line
+
+
+class Models(argparse.Action):
+    """Models of a table, which calls each by the name that `without_path` gives; two with one name are refused."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Sets the models."""
+        name, count = (Counter(map(without_path, values)).most_common(1) or [("", 0)])[0]
+        if count > 1:
+            parser.error(f"{count} models are called {name} in the table; rename a folder, or measure them apart")
+        setattr(namespace, self.dest, values)
 
 
 def vocabulary(documents: Dataset, kind: str, size: int, folder: str | os.PathLike[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from transformers import pipeline
 
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.misspellings import misspell
@@ -36,7 +36,7 @@ def accuracy(classify: Any, columns: list[list[str]], labels: list[Any]) -> floa
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a column for the clean texts and one for each share."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("checkpoints", nargs="+", metavar="CHECKPOINT", help="classifiers of text")
+    command_line.add_argument("checkpoints", action=Models, nargs="+", metavar="CHECKPOINT", help="classifiers of text")
     command_line.add_argument("file", metavar="FILE", help="labelled texts")
     command_line.add_argument("--columns", nargs="+", help="text, or both texts of a pair; default: text or sentence")
     command_line.add_argument("--share", type=float, nargs="+", default=[0.1], help="of misspelt words, 0 to 1")

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from benchmarks.encoders import Encoder, embedder
 from benchmarks.features import file_of
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.tables import read_files
@@ -72,7 +72,7 @@ def relatedness(embed: Encoder, folder: Path) -> float:
 def main(argv: list[str] | None = None) -> None:
     """Prints a table with a line for each encoder."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("models", nargs="+", help="encoders, see above")
+    command_line.add_argument("models", action=Models, nargs="+", help="encoders, see above")
     command_line.add_argument("--data_dir", type=Path, required=True, help="folder with banking77 and sick")
     arguments = command_line.parse_args(argv)
     table: dict[str, dict[str, float]] = {}

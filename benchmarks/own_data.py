@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from benchmarks.encoders import embedder
 from benchmarks.features import add_sets, character_ngrams, labelled_sets, regression
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning import first_head
@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> None:
     """Prints a table with a row for each set and size."""
     command_line = parser(__doc__, "output")
     command_line.add_argument("model", help="folder or Hub id of an encoder of ours")
-    command_line.add_argument("--peers", nargs="*", default=[], help="see above")
+    command_line.add_argument("--peers", action=Models, nargs="*", default=[], help="see above")
     add_sets(command_line)
     command_line.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
     command_line.add_argument("--vector_alone", action="store_true", help="see above")

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.encoders import unit_embedder
 from benchmarks.features import RANK_FIGURES, TASKS, Task, rank_figures
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from vocabless.conversion.search import load_encoder
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.loading import default_encoder
@@ -112,7 +112,9 @@ def main(argv: list[str] | None = None) -> None:
     command_line.add_argument("--encoder", default=default_encoder(), help="sentence encoder; default: ours")
     for name in TASKS:
         command_line.add_argument(f"--{name}", metavar="FILE", nargs="+", help="parquet files of its pairs")
-    command_line.add_argument("--peers", nargs="+", default=[], help="other encoders, see benchmarks.encoders")
+    command_line.add_argument(
+        "--peers", action=Models, nargs="+", default=[], help="other encoders, see benchmarks.encoders"
+    )
     arguments = command_line.parse_args(argv)
     tasks = {name: draw(vars(arguments)[name]) for name, draw in TASKS.items() if vars(arguments)[name]}
     if not tasks:

@@ -33,7 +33,7 @@ from tqdm import tqdm
 from benchmarks.encoders import unit_embedder
 from benchmarks.features import add_sets, character_ngrams, labelled_sets, qnli, rank_figures, regression
 from benchmarks.languages import ENGLISH
-from benchmarks.measure import parser, write_record
+from benchmarks.measure import Models, parser, write_record
 from benchmarks.search import Scores, bm25
 from vocabless.loading import default_encoder
 from vocabless.public_names import without_path
@@ -206,7 +206,7 @@ def table(rows: dict[str, Figures], columns: Sequence[str]) -> str:
 def main(argv: list[str] | None = None) -> None:
     """Prints a table of all measures, and one of the languages."""
     command_line = parser(__doc__, "output")
-    command_line.add_argument("models", nargs="+", metavar="MODEL", help="sentence encoders, see above")
+    command_line.add_argument("models", action=Models, nargs="+", metavar="MODEL", help="sentence encoders, see above")
     command_line.add_argument("--misspellings", required=True, metavar="FILE", help="misspelt words, see above")
     command_line.add_argument("--qnli", metavar="FILE", help="parquet file of its pairs")
     command_line.add_argument("--labelled", metavar="FILE", help="file of texts with labels in several languages")

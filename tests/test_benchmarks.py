@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from benchmarks import features, fits, languages, measure, misspelt, search, typed
+from benchmarks import features, fits, languages, measure, misspelt, mteb, search, typed
 from vocabless.loading import default_encoder, load_tokenizer
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "hashgram-nano-sst2"
@@ -166,6 +166,13 @@ def test_a_classifier_reads_a_file_and_misspelt_copies_of_it(tmp_path, capsys):
     assert [*scores] == ["clean", "50 % misspelt", "100 % misspelt"]
     assert scores["clean"] == 1 > scores["100 % misspelt"]
     assert "| 100.0 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("benchmark", "others"), [(misspelt, ["texts.csv"]), (mteb, ["--data_dir", "sets"])])
+def test_two_models_of_one_name_are_refused(benchmark, others, capsys):
+    with pytest.raises(SystemExit):
+        benchmark.main(["./one/seed-42", "./two/seed-42", *others])
+    assert "2 models are called seed-42 in the table" in capsys.readouterr().err
 
 
 def letters(texts):
