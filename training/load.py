@@ -238,6 +238,6 @@ def _errors_of(source: str) -> Iterator[None]:
         near = get_close_matches(source, names, n=4)
         remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
         raise ValueError(
-            f"{source!r} cannot be loaded ({cause}); {remedy} a variant, one of {', '.join(STOCK_SHAPES)}, "
-            "a folder with a complete checkpoint, or a Hub id."
+            f"{source!r} cannot be loaded ({cause}); {remedy} a folder with a complete checkpoint, a Hub id, or a "
+            "variant, such as hashgram-tiny or bert-tiny."
         ) from error

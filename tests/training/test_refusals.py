@@ -111,7 +111,7 @@ GLUE = [
     ([*BOTH, "--example", "a", "b"], "--example has 2 texts, but .* has 1 in each row; give one text, in quo"),
     ([*BOTH, "--tokenizer_name", "train"], "does not use --tokenizer_name"),
     ([*BOTH, "--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
-    ([*BOTH, "--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a variant"),
+    ([*BOTH, "--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a folder"),
     ([*BOTH, "--model_name_or_path", "hashgram-tinny"], "; did you mean hashgram-tiny or "),
     ([*BOTH, "--model_name_or_path", "kinds.csv"], "^[^:]*: 'kinds.csv' is a file; give the folder of a checkpoint"),
     (
@@ -122,7 +122,7 @@ GLUE = [
     ([*BOTH, "--model_name_or_path", "mine/moods"], "'mine/moods' does not exist; give the folder"),
     ([*BOTH, "--model_name_or_path", "rte"], "the folder 'rte' holds no config.json; give the folder of a checkpoint"),
     ([*BOTH, "--teacher", "/no/such"], "'/no/such' does not exist; give the folder of a checkpoint"),
-    ([*BOTH, "--model_name_or_path", "strange"], r"be loaded \([^)]*`zzz`[^)]{,200}\); give a variant"),
+    ([*BOTH, "--model_name_or_path", "strange"], r"be loaded \([^)]*`zzz`[^)]{,200}\); give a folder"),
     ([*BOTH, "--metric_for_best_model", "foo"], "foo is not reported.*; give one of loss, accuracy, macro_f1"),
     ([*BOTH, "--output_dir", "/proc/run"], "'/proc/run' cannot be written"),
     ([*BOTH, "--teacher", "moods"], "'moods' has the labels good, bad, but the task x, y; give a teacher"),
