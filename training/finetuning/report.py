@@ -107,19 +107,21 @@ class Report:
         """Returns the content of `results.json`."""
         left_out = ("log", "arguments", "versions")
         constants = {task: run["constant_baselines"] for task, run in _first_runs(self.results).items()}
-        summary: dict[str, dict[str, Any]] = {task: {} for task in [*constants, AVERAGE]}
+        averages: dict[str, Any] = {}
+        summary: dict[str, dict[str, Any]] = {task: {} for task in constants}
         intervals: dict[str, dict[str, Any]] = {task: {} for task in constants}
         for row in (row for row in self.summary if not row.metric.startswith(TEST)):
             deviation = None if math.isnan(row.deviation) else row.deviation
-            summary[row.task][row.metric] = {"center": row.mean, "deviation": deviation}
-            if row.task != AVERAGE:
+            of_task = summary.get(row.task, averages)
+            of_task[row.metric] = {"center": row.mean, "deviation": deviation}
+            if row.task in intervals:
                 intervals[row.task][row.metric] = _interval(row)
         return {
             "scores": {
                 task: {seed: {name: run["measures"][name] for name in constants[task]} for seed, run in seeds.items()}
                 for task, seeds in self.results.items()
             },
-            "averages": summary.pop(AVERAGE),
+            "averages": averages,
             "summary": summary,
             "intervals": intervals,
             "constant_baselines": constants,
@@ -160,10 +162,11 @@ class Report:
         return [self.titles.get(row.task, row.task), name, mean, *held_out, *references]
 
     def _missing_for_averages(self) -> dict[str, list[str]]:
-        """Returns average → what it lacks; empty if no task is a GLUE task."""
-        if not any(task in GLUE for task in self.results):
+        """Returns average → what it lacks; empty if no task is a GLUE task. Own data may have the name of one."""
+        firsts = _first_runs(self.results)
+        if not any(task in GLUE and not run.get("is_own_data") for task, run in firsts.items()):
             return {}
-        scores = {task: run["measures"] for task, run in _first_runs(self.results).items()}
+        scores = {task: run["measures"] for task, run in firsts.items()}
         return {name: missing for name in AVERAGES if (missing := missing_for(name, scores))}
 
 

@@ -97,6 +97,15 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     assert content["runs"]["sst2"]["42"]["rows"] == {"accuracy": 872} and "log" not in content["runs"]["sst2"]["42"]
 
 
+@pytest.mark.parametrize("name", ["average", "sst2"])  # of averages, and of a task
+def test_own_data_may_have_a_name_that_glue_uses(name):
+    report = Report({name: {"42": run(accuracy=0.5) | {"rows": {"accuracy": 30}, "is_own_data": True}}}, {})
+    content = report.as_json()
+    assert content["summary"] == {name: {"accuracy": {"center": 0.5, "deviation": None}}}
+    assert content["intervals"][name]["accuracy"][0] < 0.5 < content["intervals"][name]["accuracy"][1]
+    assert content["averages"] == content["missing_for_averages"] == {} and "No " not in report.as_markdown()
+
+
 def test_scores_of_test_rows_stand_below_the_others_as_a_mean_over_the_seeds():
     rows = {"rows": {"accuracy": 40, "test_accuracy": 872}}
     runs = {str(seed): run(accuracy=0.5) | rows for seed in (1, 2)}
