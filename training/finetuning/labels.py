@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
@@ -75,10 +75,19 @@ def describe_labels(task: TaskData) -> list[str]:
         forms.setdefault(name.casefold(), []).append(name)
     alike = ["/".join(names) for names in forms.values() if len(names) > 1]
     notes = [f"Labels that differ by case alone: {enumerated(alike)}."] if alike else []
+    return notes + [f"{note}." for note in unlearned_labels(task)]
+
+
+def unlearned_labels(task: TaskData) -> list[str]:
+    """Returns a footnote for test rows that have labels of no training row."""
+    notes = []
     for examples in task.test.values():
-        if unknown := task.problem.unknown_labels(label for label in examples.labels or [] if label is not None):
-            known = "is no training label" if len(unknown) == 1 else "are no training labels"
-            notes.append(f"{enumerated(unknown)} {known}: test rows with them count as mistakes.")
+        labels = [label for label in examples.labels or [] if label is not None]
+        rows_of = [unknown for label in labels if (unknown := task.problem.unknown_labels([label]))]
+        if rows_of:
+            names = enumerated(list(dict.fromkeys(chain(*rows_of))))
+            rows = f"{len(rows_of):,} of {len(labels):,} test rows"
+            notes.append(f"{task.name}: {rows} have labels of no training row, {names}, which count as mistakes")
     return notes
 
 

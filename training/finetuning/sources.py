@@ -18,7 +18,7 @@ from vocabless.texts.text_format import suffix_of
 from vocabless.training.finetuning.arguments import DataArguments, DataSource
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.held_out import choose_validation
-from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells
+from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells, unlearned_labels
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
@@ -85,6 +85,7 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
             "rows, add training rows, or give parquet files whose label column declares all names "
             "(datasets.ClassLabel)."
         )
+    task = replace(task, footnotes=tuple(unlearned_labels(task)))
     return choose_validation(task, arguments, scores_folds, validation)
 
 
