@@ -173,14 +173,10 @@ def _load_checkpoint(
         tokenizer = VocablessTokenizer.from_pretrained(**_located(source), target_file=subword, **hub_options)
     elif has_targets and tokenizer.target_tokenizer is None:
         _targets(None, head, repr(source))
-    model_class, verbosity = _configured(config, head, tokenizer), transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()  # else it reports the head's weights, new in every run of a new task
+    model_class = _configured(config, head, tokenizer)
     options = {"config": config, "dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
-    try:
-        with _errors_of(source):
-            model, info = model_class.from_pretrained(**_located(source), **options, **hub_options)
-    finally:
-        transformers_logging.set_verbosity(verbosity)
+    with _quiet_library(shows_bars=not os.path.isdir(source)), _errors_of(source):
+        model, info = model_class.from_pretrained(**_located(source), **options, **hub_options)
     check_encoder_tensors(source, model, info)
     new_tensors = *info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])
     return Loaded(model, tokenizer, any(name.startswith("classifier.") for name in new_tensors))
@@ -223,6 +219,21 @@ def _targets(subword: str | None, head: Head, name: str) -> str:
             f"{head.name} over the words of {name} predicts a vocabulary; give --subword FILE, or 'train'."
         )
     return subword
+
+
+@contextmanager
+def _quiet_library(shows_bars: bool) -> Iterator[None]:
+    """Keeps the library from its report on a head, whose weights are new in every run of a new task, and from bars."""
+    verbosity, had_bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    if not shows_bars:
+        transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if had_bars:
+            transformers_logging.enable_progress_bar()
 
 
 @contextmanager

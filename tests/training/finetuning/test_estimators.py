@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from transformers import AutoModelForSequenceClassification, pipeline
+from transformers.utils import logging as transformers_logging
 
 from vocabless import VocablessClassifier, VocablessRegressor, default_encoder
 
@@ -261,7 +262,12 @@ def test_long_texts_are_read_to_the_end_after_short_rows_and_the_first_cut_is_to
 
 
 def test_training_says_what_it_does_and_the_head_alone_is_silent(encoder, capsys):
-    VocablessClassifier(encoder).fit(TEXTS, LABELS)
+    transformers_logging.enable_progress_bar()  # as where nobody has changed it
+    try:
+        VocablessClassifier(encoder).fit(TEXTS, LABELS)
+        assert capsys.readouterr() == ("", "") and transformers_logging.is_progress_bar_enabled()
+    finally:
+        transformers_logging.disable_progress_bar()
     VocablessClassifier(encoder, epochs=1, verbose=False).fit(TEXTS, LABELS)
     printed = capsys.readouterr()
     assert printed.out == "" and "Cross-validation" not in printed.err
