@@ -76,8 +76,12 @@ def columns_of(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
 def check_weights(weights: Any, texts: list[str]) -> list[float]:
     """Returns the weights of the texts; raises an error unless each text has one."""
     numbers = np.asarray(listed(weights), np.float64)
-    if numbers.shape != (len(texts),) or not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
-        raise ValueError(f"sample_weight has the shape {numbers.shape}; give {len(texts)} numbers of at least 0.")
+    if numbers.shape != (len(texts),):
+        raise ValueError(f"sample_weight has the shape {numbers.shape}; give a number for each of {len(texts)} texts.")
+    wrong = numbers[~(np.isfinite(numbers) & (numbers >= 0))]
+    if len(wrong) or not numbers.any():
+        found = f"{wrong[0]:g}" if len(wrong) else "0 alone"
+        raise ValueError(f"sample_weight has {found}; give finite numbers of at least 0, and some above 0.")
     return [float(number) for number in numbers]
 
 

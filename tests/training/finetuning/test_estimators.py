@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import random
 import re
 import warnings
@@ -229,8 +230,14 @@ def test_weights_of_classes_are_those_of_scikit_learn(encoder, least_gain, monke
     unsure = ["a green and blue thing"]
     assert balanced.predict_proba(unsure)[0, 0] > plain.predict_proba(unsure)[0, 0]
     assert balanced.results_["class_weight"] == "balanced" and given.results_["class_weight"]["cold"] == 1.5
-    with pytest.raises(ValueError, match=r"sample_weight has the shape \(2,\); give 24 numbers of at least 0"):
-        VocablessClassifier(encoder).fit(texts, labels, [1, -1])
+    for weights, sentence in (
+        ([1, -1], r"sample_weight has the shape \(2,\); give a number for each of 24 texts"),
+        ([1.0] * 23 + [-2.5], "sample_weight has -2.5; give finite numbers of at least 0"),
+        ([math.nan] * 24, "sample_weight has nan; give finite numbers"),
+        ([0] * 24, "sample_weight has 0 alone; give .* some above 0"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            VocablessClassifier(encoder).fit(texts, labels, weights)
 
 
 def test_texts_get_numbers(encoder, tmp_path):
