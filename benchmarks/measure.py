@@ -10,7 +10,6 @@ import platform
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -139,9 +138,9 @@ class Models(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
     ) -> None:
         """Sets the models."""
-        name, count = (Counter(map(without_path, values)).most_common(1) or [("", 0)])[0]
-        if count > 1:
-            parser.error(f"{count} models are called {name} in the table; rename a folder, or measure them apart")
+        names = [*map(without_path, values)]
+        for name in {name for name in names if names.count(name) > 1}:
+            parser.error(f"several models are called {name} in the table; rename a folder, or measure them apart")
         setattr(namespace, self.dest, values)
 
 

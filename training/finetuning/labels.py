@@ -83,10 +83,10 @@ def unlearned_labels(task: TaskData) -> list[str]:
     notes = []
     for examples in task.test.values():
         labels = [label for label in examples.labels or [] if label is not None]
-        rows_of = [unknown for label in labels if (unknown := task.problem.unknown_labels([label]))]
-        if rows_of:
-            names = enumerated(list(dict.fromkeys(chain(*rows_of))))
-            rows = f"{len(rows_of):,} of {len(labels):,} test rows"
+        unlearned = [found for label in labels if (found := task.problem.unknown_labels([label]))]
+        if unlearned:
+            names = enumerated(list(dict.fromkeys(chain(*unlearned))))
+            rows = f"{len(unlearned):,} of {len(labels):,} test rows"
             notes.append(f"{task.name}: {rows} have labels of no training row, {names}, which count as mistakes")
     return notes
 
