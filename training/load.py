@@ -223,7 +223,10 @@ def _targets(subword: str | None, head: Head, name: str) -> str:
 
 @contextmanager
 def _quiet_library(shows_bars: bool) -> Iterator[None]:
-    """Keeps the library from its report on a head, whose weights are new in every run of a new task, and from bars."""
+    """Keeps the library from its report on a head, whose weights are new in every run of a new task, and from its bar.
+
+    A folder is loaded in a moment; a download shows its bars.
+    """
     verbosity, had_bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()
     if not shows_bars:

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, compress
+from itertools import compress
 from typing import Any
 
 from datasets import ClassLabel, Dataset, Value
@@ -83,11 +83,10 @@ def unlearned_labels(task: TaskData) -> list[str]:
     notes = []
     for examples in task.test.values():
         labels = [label for label in examples.labels or [] if label is not None]
-        unlearned = [found for label in labels if (found := task.problem.unknown_labels([label]))]
-        if unlearned:
-            names = enumerated(list(dict.fromkeys(chain(*unlearned))))
-            rows = f"{len(unlearned):,} of {len(labels):,} test rows"
-            notes.append(f"{task.name}: {rows} have labels of no training row, {names}, which count as mistakes")
+        if names := task.problem.unknown_labels(labels):
+            count = sum(bool(task.problem.unknown_labels([label])) for label in labels)
+            rows = f"{count:,} of {len(labels):,} test rows have labels of no training row"
+            notes.append(f"{task.name}: {rows}, {enumerated(names)}, which count as mistakes")
     return notes
 
 
