@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .blocks import NUM_SPECIAL, check_positive
-from .ngram_front_ends import MODULUS, hash_seeds
-from .ngram_hashes import byte_ngrams, character_ngrams, hash_factors, with_borders
+from .ngram_hashes import MODULUS, byte_ngrams, character_ngrams, hash_factors, hash_seeds, with_borders
 from .unit_front_end import UnitFrontEnd
 
 MAX_WORD_HASHES = 1024

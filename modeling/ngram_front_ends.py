@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .blocks import NUM_SPECIAL, SPECIAL_NAMES, check_positive
+from .ngram_hashes import MODULUS, hash_seeds
 from .unit_front_end import UnitFrontEnd
 
-MODULUS = 10**9 + 7  # B of EELBERT 3.2
 HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes never share a hash
 SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the same normal numbers
 
@@ -161,15 +161,3 @@ def special_blocks(block_size: int) -> Tensor:
     """Returns the names of the special tokens as blocks of ordinary bytes, (5, K) int64."""
     names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
     return torch.tensor([name + [0] * (block_size - len(name)) for name in names])
-
-
-def hash_seeds(seed: int, *shape: int) -> Tensor:
-    """Returns h, of this shape, int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
-    mask = (1 << 64) - 1
-    values = []
-    for index in range(1, math.prod(shape) + 1):
-        z = (seed + index * 0x9E3779B97F4A7C15) & mask
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-        values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
-    return torch.tensor(values, dtype=torch.int64).view(shape)

@@ -12,12 +12,24 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .blocks import NUM_SPECIAL
-from .ngram_front_ends import hash_seeds
 
+MODULUS = 10**9 + 7  # P; B of EELBERT 3.2
 BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
 MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
 FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
 Ngrams = tuple[Tensor, Tensor]  # the hashes of n-grams, for one n after the other, and which there are, (…, R) each
+
+
+def hash_seeds(seed: int, *shape: int) -> Tensor:
+    """Returns integers of this shape, int64, values 1 to P − 1: the SplitMix64 stream of `seed`."""
+    mask = (1 << 64) - 1
+    values = []
+    for index in range(1, math.prod(shape) + 1):
+        z = (seed + index * 0x9E3779B97F4A7C15) & mask
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
+    return torch.tensor(values, dtype=torch.int64).view(shape)
 
 
 def hash_factors(seed: int, start: int, *shape: int) -> Tensor:

@@ -443,6 +443,94 @@ class Elementwise(FrontEnd):
         return ((weights * is_byte.unsqueeze(-1)).unsqueeze(-1) * ngrams).sum(dim=-2).view(embeddings.shape)
 
 
+# ---- ngram_hashes.py -------------------------------------------------------------------------------------------------
+# Hashes of the n-grams of a unit, for tables of hashed n-grams.
+#
+# The hash of elements e_1 … e_n is Σ c_i·e_i, with fixed random c_i below P = 10⁹ + 7; modulo P it is multilinear
+# hashing. All sums stay below 2⁵³, so torch, ONNX and JavaScript compute the same.
+
+MODULUS = 10**9 + 7  # P; B of EELBERT 3.2
+BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
+MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
+FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
+Ngrams = tuple[Tensor, Tensor]  # the hashes of n-grams, for one n after the other, and which there are, (…, R) each
+
+
+def hash_seeds(seed: int, *shape: int) -> Tensor:
+    """Returns integers of this shape, int64, values 1 to P − 1: the SplitMix64 stream of `seed`."""
+    mask = (1 << 64) - 1
+    values = []
+    for index in range(1, math.prod(shape) + 1):
+        z = (seed + index * 0x9E3779B97F4A7C15) & mask
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
+    return torch.tensor(values, dtype=torch.int64).view(shape)
+
+
+def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
+    """Returns c_i of this shape: the numbers of the stream of `seed` from place `start` on."""
+    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
+
+
+def with_borders(blocks: Tensor) -> Tensor:
+    """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
+    elements, before = F.pad(blocks, (0, 1)), F.pad(blocks, (1, 0), value=BEGIN)
+    return F.pad(torch.where((elements == 0) & (before > 0), END, elements), (1, 0), value=BEGIN)
+
+
+def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
+    """Returns the n-grams of elements (…, k) for n from `shortest` to the number of factors.
+
+    There is none where it would reach beyond the end of the unit.
+    """
+    sums, hashes, ends = factors[0] * elements, [], []
+    for n in range(1, len(factors) + 1):
+        last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
+        if n > 1:
+            sums = sums[..., :-1] + factors[n - 1] * last
+        if n >= shortest:
+            hashes.append(sums)
+            ends.append(last)
+    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
+
+
+def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
+    """Returns the same as `byte_ngrams` for n-grams of characters, which start where a character starts."""
+    elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
+    codes, sizes, is_start = characters_of(elements)
+    places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
+    sums, hashes, ends = torch.zeros_like(elements), [], []
+    for n in range(1, len(factors) + 1):
+        last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
+        sums = sums + factors[n - 1] * last
+        places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
+        if n >= shortest:
+            hashes.append(sums)
+            ends.append(last * is_start)
+    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
+
+
+def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
+
+    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
+
+    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
+    >>> codes[is_start].tolist(), sizes[is_start].tolist()
+    ([102, 238], [1, 2])
+    """
+    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
+    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
+    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
+        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
+        following = F.pad(elements[..., num_behind:], (0, num_behind))
+        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
+        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
+        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
+    return codes, sizes, ~continues
+
+
 # ---- unit_front_end.py -----------------------------------------------------------------------------------------------
 # Base class of the front ends that embed each distinct block once: their embedding depends on the block alone.
 
@@ -573,12 +661,130 @@ def _keys(blocks: Tensor) -> list[bytes]:
     return elements.view(f"V{2 * elements.shape[-1]}").ravel().tolist()
 
 
+# ---- hash_embedding_front_end.py -------------------------------------------------------------------------------------
+# The front end with a learned table of hashed n-grams and words.
+#
+# Sources: fastText (Bojanowski et al., 2017) for n-grams with word borders; hash embeddings (Svenstrup et al., 2017) and
+# spaCy's HashEmbed for several hashes of a word in one table. The combination is ours.
+
+MAX_WORD_HASHES = 1024
+MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
+
+
+class HashEmbedding(UnitFrontEnd):
+    """Sum of table rows, found by hashes of the unit's n-grams and of the whole unit.
+
+    1. The unit gets a mark before and a mark after its bytes.
+    2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
+       `num_word_hashes` rows.
+    3. The rows are added and divided by the square root of their number. Layer norm follows.
+    4. With `mlp_size`, a two-layer MLP of that width is added to the result (a residual connection).
+
+    A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
+    tells them apart.
+
+    The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
+    hashing. All intermediate results stay below 2⁵³.
+
+    With `characters`, n-grams are of characters of UTF-8, a byte and up to three continuation bytes behind it. A
+    character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
+    whole unit read bytes in both.
+
+    Args:
+        num_rows: rows of the table.
+        min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
+        max_ngram: length of the longest n-grams.
+        num_word_hashes: rows that the whole unit is hashed to.
+        mlp_size: width of the MLP; 0 leaves it out.
+        seed: seed of the generator that the c_i come from.
+        characters: whether n-grams are of characters instead of bytes.
+    """
+
+    ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
+    word_factors: Tensor  # c_i of the whole unit, (num_word_hashes, K + 2) int64
+    hash_dtype = np.int32
+
+    def __init__(
+        self,
+        block_size: int,
+        embedding_size: int,
+        *,
+        num_rows: int = 8192,
+        min_ngram: int = 2,
+        max_ngram: int = 5,
+        num_word_hashes: int = 3,
+        mlp_size: int = 0,
+        seed: int = 0,
+        characters: bool = False,
+    ) -> None:
+        super().__init__(block_size, embedding_size)
+        self.num_rows = check_positive("num_rows", num_rows)
+        self.min_ngram = check_positive("min_ngram", min_ngram)
+        self.max_ngram = check_positive("max_ngram", max_ngram)
+        self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
+        self.characters = characters
+        if characters:
+            check_positive("max_ngram", max_ngram, MAX_CHARACTER_NGRAM)
+        self.traced_length = max_ngram
+        if not min_ngram <= max_ngram <= block_size:
+            raise ValueError(
+                f"the front end got min_ngram={min_ngram} and max_ngram={max_ngram}; give min_ngram ≤ max_ngram ≤ "
+                f"block_size = {block_size}."
+            )
+        if mlp_size != 0:
+            check_positive("mlp_size", mlp_size)
+        self.table = nn.Embedding(num_rows, embedding_size)
+        self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
+        self.norm = nn.LayerNorm(embedding_size)
+        self.mlp = (
+            nn.Sequential(nn.Linear(embedding_size, mlp_size), nn.GELU(), nn.Linear(mlp_size, embedding_size))
+            if mlp_size
+            else None
+        )
+        self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
+        self.add_constant("word_factors", hash_factors, seed, max_ngram, num_word_hashes, block_size + 2)
+
+    def embed_units(self, blocks: Tensor) -> Tensor:
+        rows, is_row = self.rows_of(blocks)
+        sums = (self.table(rows) * is_row.unsqueeze(-1).to(self.table.weight.dtype)).sum(dim=-2)
+        return self._normalise(sums, is_row.sum(dim=-1), blocks)
+
+    def hash_units(self, units: Tensor) -> tuple[Tensor, Tensor]:
+        rows, is_row = self.rows_of(units)
+        return rows[is_row].int(), is_row.sum(dim=-1)
+
+    def embed_hashes(self, hashes: Tensor, counts: Tensor, units: Tensor) -> Tensor:
+        starts = counts.cumsum(0) - counts
+        places = torch.arange(len(hashes), device=hashes.device)
+        sums = F.embedding_bag(places, self.table(hashes), starts, mode="sum")
+        return self._normalise(sums, counts, units)
+
+    def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
+        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings; see the class."""
+        first = blocks[..., 0]
+        is_special = (first < NUM_SPECIAL).unsqueeze(-1)
+        sums = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
+        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
+        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
+
+    def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.
+
+        Rows of n-grams that reach beyond the end of the unit do not count.
+        """
+        elements = with_borders(blocks)
+        ngrams = character_ngrams if self.characters else byte_ngrams
+        hashes, is_ngram = ngrams(elements, self.ngram_factors, self.min_ngram)
+        words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
+        rows = torch.cat([hashes, words], dim=-1) % MODULUS % self.num_rows
+        return rows, torch.cat([is_ngram, torch.ones_like(words, dtype=torch.bool)], dim=-1)
+
+
 # ---- ngram_front_ends.py ---------------------------------------------------------------------------------------------
 # Front ends that compute an embedding as a hash of the unit's bytes, without parameters.
 #
 # Hashes are computed by integer arithmetic on tensors, so the model can be exported. Source: EELBERT 3.2 and 5.3.
 
-MODULUS = 10**9 + 7  # B of EELBERT 3.2
 HASH_BASE = 263  # a prime above all elements: n-grams of up to three bytes never share a hash
 SECOND_HASH_BASE = 269  # another one: two units that share both hashes have the same normal numbers
 
@@ -725,212 +931,6 @@ def special_blocks(block_size: int) -> Tensor:
     """Returns the names of the special tokens as blocks of ordinary bytes, (5, K) int64."""
     names = [[byte + NUM_SPECIAL for byte in name.encode()] for name in SPECIAL_NAMES]
     return torch.tensor([name + [0] * (block_size - len(name)) for name in names])
-
-
-def hash_seeds(seed: int, *shape: int) -> Tensor:
-    """Returns h, of this shape, int64, values 1 to B − 1: the SplitMix64 stream of `seed`."""
-    mask = (1 << 64) - 1
-    values = []
-    for index in range(1, math.prod(shape) + 1):
-        z = (seed + index * 0x9E3779B97F4A7C15) & mask
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-        values.append((z ^ (z >> 31)) % (MODULUS - 1) + 1)
-    return torch.tensor(values, dtype=torch.int64).view(shape)
-
-
-# ---- ngram_hashes.py -------------------------------------------------------------------------------------------------
-# Hashes of the n-grams of a unit, for tables of hashed n-grams.
-#
-# The hash of elements e_1 … e_n is Σ c_i·e_i, with fixed random c_i below P = 10⁹ + 7; modulo P it is multilinear
-# hashing. All sums stay below 2⁵³, so torch, ONNX and JavaScript compute the same.
-
-BEGIN, END = 1, 2  # elements that mark the borders of a unit; no unit contains them
-MAX_CHARACTER = 0x10FFFF + NUM_SPECIAL  # the last code point
-FIRST_CONTINUATION, LAST_CONTINUATION = 0x80 + NUM_SPECIAL, 0xBF + NUM_SPECIAL  # bytes inside a UTF-8 character
-Ngrams = tuple[Tensor, Tensor]  # the hashes of n-grams, for one n after the other, and which there are, (…, R) each
-
-
-def hash_factors(seed: int, start: int, *shape: int) -> Tensor:
-    """Returns c_i of this shape: the numbers of the stream of `seed` from place `start` on."""
-    return hash_seeds(seed, start + math.prod(shape))[start:].view(shape)
-
-
-def with_borders(blocks: Tensor) -> Tensor:
-    """Returns blocks (…, k) with the marks around each unit, (…, k + 2)."""
-    elements, before = F.pad(blocks, (0, 1)), F.pad(blocks, (1, 0), value=BEGIN)
-    return F.pad(torch.where((elements == 0) & (before > 0), END, elements), (1, 0), value=BEGIN)
-
-
-def byte_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
-    """Returns the n-grams of elements (…, k) for n from `shortest` to the number of factors.
-
-    There is none where it would reach beyond the end of the unit.
-    """
-    sums, hashes, ends = factors[0] * elements, [], []
-    for n in range(1, len(factors) + 1):
-        last = elements[..., n - 1 :]  # the last element of the n-gram that starts at each position
-        if n > 1:
-            sums = sums[..., :-1] + factors[n - 1] * last
-        if n >= shortest:
-            hashes.append(sums)
-            ends.append(last)
-    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
-
-
-def character_ngrams(elements: Tensor, factors: Tensor, shortest: int) -> Ngrams:
-    """Returns the same as `byte_ngrams` for n-grams of characters, which start where a character starts."""
-    elements = F.pad(elements, (0, 1))  # from the last character on, n-grams end here
-    codes, sizes, is_start = characters_of(elements)
-    places = torch.arange(elements.shape[-1], device=elements.device).expand_as(elements)
-    sums, hashes, ends = torch.zeros_like(elements), [], []
-    for n in range(1, len(factors) + 1):
-        last = codes.gather(-1, places)  # the last character of the n-gram that starts at each position
-        sums = sums + factors[n - 1] * last
-        places = (places + sizes.gather(-1, places)).clamp(max=elements.shape[-1] - 1)
-        if n >= shortest:
-            hashes.append(sums)
-            ends.append(last * is_start)
-    return torch.cat(hashes, dim=-1), torch.cat(ends, dim=-1) > 0
-
-
-def characters_of(elements: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the UTF-8 character at each place of elements (…, k): code point + 5, bytes, whether it starts there.
-
-    A character is a byte and up to three continuation bytes behind it, so that every unit has some, UTF-8 or not.
-
-    >>> codes, sizes, is_start = characters_of(torch.tensor([[byte + 5 for byte in "aé".encode()]]))
-    >>> codes[is_start].tolist(), sizes[is_start].tolist()
-    ([102, 238], [1, 2])
-    """
-    continues = (elements >= FIRST_CONTINUATION) & (elements <= LAST_CONTINUATION)
-    codes, sizes, is_inside = elements, torch.ones_like(elements), torch.ones_like(continues)
-    for num_behind, lead in enumerate((0xC0, 0x20, 0x10), start=1):  # what each longer form adds to its first byte
-        is_inside = is_inside & F.pad(continues[..., num_behind:], (0, num_behind))
-        following = F.pad(elements[..., num_behind:], (0, num_behind))
-        # Both elements are 5 above their bytes, and the following byte has 0x80 beside its six bits.
-        longer = 64 * codes + following - 64 * NUM_SPECIAL - 0x80 - lead * 64**num_behind
-        codes, sizes = torch.where(is_inside, longer.clamp(1, MAX_CHARACTER), codes), sizes + is_inside
-    return codes, sizes, ~continues
-
-
-# ---- hash_embedding_front_end.py -------------------------------------------------------------------------------------
-# The front end with a learned table of hashed n-grams and words.
-#
-# Sources: fastText (Bojanowski et al., 2017) for n-grams with word borders; hash embeddings (Svenstrup et al., 2017) and
-# spaCy's HashEmbed for several hashes of a word in one table. The combination is ours.
-
-MAX_WORD_HASHES = 1024
-MAX_CHARACTER_NGRAM = 8  # 8 · MAX_CHARACTER · MODULUS is below 2⁵³
-
-
-class HashEmbedding(UnitFrontEnd):
-    """Sum of table rows, found by hashes of the unit's n-grams and of the whole unit.
-
-    1. The unit gets a mark before and a mark after its bytes.
-    2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
-       `num_word_hashes` rows.
-    3. The rows are added and divided by the square root of their number. Layer norm follows.
-    4. With `mlp_size`, a two-layer MLP of that width is added to the result (a residual connection).
-
-    A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
-    tells them apart.
-
-    The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
-    hashing. All intermediate results stay below 2⁵³.
-
-    With `characters`, n-grams are of characters of UTF-8, a byte and up to three continuation bytes behind it. A
-    character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
-    whole unit read bytes in both.
-
-    Args:
-        num_rows: rows of the table.
-        min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
-        max_ngram: length of the longest n-grams.
-        num_word_hashes: rows that the whole unit is hashed to.
-        mlp_size: width of the MLP; 0 leaves it out.
-        seed: seed of the generator that the c_i come from.
-        characters: whether n-grams are of characters instead of bytes.
-    """
-
-    ngram_factors: Tensor  # c_i of the n-grams, (max_ngram,) int64
-    word_factors: Tensor  # c_i of the whole unit, (num_word_hashes, K + 2) int64
-    hash_dtype = np.int32
-
-    def __init__(
-        self,
-        block_size: int,
-        embedding_size: int,
-        *,
-        num_rows: int = 8192,
-        min_ngram: int = 2,
-        max_ngram: int = 5,
-        num_word_hashes: int = 3,
-        mlp_size: int = 0,
-        seed: int = 0,
-        characters: bool = False,
-    ) -> None:
-        super().__init__(block_size, embedding_size)
-        self.num_rows = check_positive("num_rows", num_rows)
-        self.min_ngram = check_positive("min_ngram", min_ngram)
-        self.max_ngram = check_positive("max_ngram", max_ngram)
-        self.num_word_hashes = check_positive("num_word_hashes", num_word_hashes, MAX_WORD_HASHES)
-        self.characters = characters
-        if characters:
-            check_positive("max_ngram", max_ngram, MAX_CHARACTER_NGRAM)
-        self.traced_length = max_ngram
-        if not min_ngram <= max_ngram <= block_size:
-            raise ValueError(
-                f"the front end got min_ngram={min_ngram} and max_ngram={max_ngram}; give min_ngram ≤ max_ngram ≤ "
-                f"block_size = {block_size}."
-            )
-        if mlp_size != 0:
-            check_positive("mlp_size", mlp_size)
-        self.table = nn.Embedding(num_rows, embedding_size)
-        self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
-        self.norm = nn.LayerNorm(embedding_size)
-        self.mlp = (
-            nn.Sequential(nn.Linear(embedding_size, mlp_size), nn.GELU(), nn.Linear(mlp_size, embedding_size))
-            if mlp_size
-            else None
-        )
-        self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
-        self.add_constant("word_factors", hash_factors, seed, max_ngram, num_word_hashes, block_size + 2)
-
-    def embed_units(self, blocks: Tensor) -> Tensor:
-        rows, is_row = self.rows_of(blocks)
-        sums = (self.table(rows) * is_row.unsqueeze(-1).to(self.table.weight.dtype)).sum(dim=-2)
-        return self._normalise(sums, is_row.sum(dim=-1), blocks)
-
-    def hash_units(self, units: Tensor) -> tuple[Tensor, Tensor]:
-        rows, is_row = self.rows_of(units)
-        return rows[is_row].int(), is_row.sum(dim=-1)
-
-    def embed_hashes(self, hashes: Tensor, counts: Tensor, units: Tensor) -> Tensor:
-        starts = counts.cumsum(0) - counts
-        places = torch.arange(len(hashes), device=hashes.device)
-        sums = F.embedding_bag(places, self.table(hashes), starts, mode="sum")
-        return self._normalise(sums, counts, units)
-
-    def _normalise(self, sums: Tensor, counts: Tensor, blocks: Tensor) -> Tensor:
-        """Maps sums of rows, their numbers, (…), and the blocks, (…, k), to embeddings; see the class."""
-        first = blocks[..., 0]
-        is_special = (first < NUM_SPECIAL).unsqueeze(-1)
-        sums = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
-        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
-        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
-
-    def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.
-
-        Rows of n-grams that reach beyond the end of the unit do not count.
-        """
-        elements = with_borders(blocks)
-        ngrams = character_ngrams if self.characters else byte_ngrams
-        hashes, is_ngram = ngrams(elements, self.ngram_factors, self.min_ngram)
-        words = (elements.unsqueeze(-2) * self.word_factors[:, : elements.shape[-1]]).sum(dim=-1)
-        rows = torch.cat([hashes, words], dim=-1) % MODULUS % self.num_rows
-        return rows, torch.cat([is_ngram, torch.ones_like(words, dtype=torch.bool)], dim=-1)
 
 
 # ---- front_ends.py ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from front_end_blocks import Block, assert_equals_oracle, build, is_special, spe
 from torch import nn
 
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
-from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS, hash_seeds
+from vocabless.modeling.ngram_front_ends import HASH_BASE
+from vocabless.modeling.ngram_hashes import MODULUS, hash_seeds
 
 GOLDEN_SEEDS = {
     0: [893357628, 432636857, 545843584, 322874831, 655593608],

@@ -14,7 +14,8 @@ from papers.counts import BYTES, parameter_figures, size_figures
 from papers.speed import EELBERT_5, FIGURE_1, HASHFORMERS_3
 from papers.table import PaperRow, PaperTable
 from vocabless import VocablessModel, load_config
-from vocabless.modeling.ngram_front_ends import HASH_BASE, MODULUS
+from vocabless.modeling.ngram_front_ends import HASH_BASE
+from vocabless.modeling.ngram_hashes import MODULUS
 from vocabless.texts.subwords_and_ngrams import MOST_NGRAMS
 from vocabless.tokenization.block_coders import LshCoder, LshIndexCoder, _rolled_products
 from vocabless.tokenization.piece_coders import MAX_CHARACTERS
