@@ -19,8 +19,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+import vocabless.short_waits  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_with_message
-from vocabless.saving.targets import write_target
 
 PROGRAM = "python -m vocabless.conversion"
 OF_PAGE = "The page is in {target}."
@@ -76,6 +76,8 @@ def main(argv: list[str] | None = None, program: str = PROGRAM) -> None:
     with exit_with_message(program):
         parser, module = _parser(argv, program)
         arguments = parser.parse_args(argv)
+        from vocabless.saving.targets import write_target  # takes seconds: not for the list of verbs
+
         verb = VERBS[arguments.verb]
         report = write_target(arguments, module.write, "space" if verb.pushed == "Space" else "model")
     print(*filter(None, (report, verb.last_line.format(target=arguments.target))), sep="\n")

@@ -165,6 +165,8 @@ def _by_model(stock: Any, ours: Any) -> Any:
     return ByModel
 
 
+# A folder names its pipelines in `custom_pipelines`, which `pipeline` reads only with `trust_remote_code=True`, also
+# where the classes are registered. Its table of tasks is the one place that needs no flag.
 PIPELINE_REGISTRY.supported_tasks["token-classification"]["impl"] = _by_model(
     TokenClassificationPipeline, VocablessTokenClassificationPipeline
 )
