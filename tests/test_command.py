@@ -1,10 +1,16 @@
 """The command of the package: each verb leads to its module, under the name by which the user called it."""
 
+import dataclasses
 import re
+import subprocess
+import sys
 
 import pytest
+from transformers import TrainingArguments
 
+from tests.help_pages import PARSERS, help_of
 from vocabless import __main__ as command
+from vocabless import first_look
 from vocabless.conversion.__main__ import VERBS
 
 SCRIPT_OF = {"finetune": "run_glue.py", "pretrain": "run_pretraining.py"}
@@ -25,10 +31,59 @@ def test_the_help_has_a_line_for_every_verb(capsys) -> None:
         assert [name for name in (*SCRIPT_OF, *VERBS) if not re.search(rf"^  {name} +\w", shown, re.M)] == []
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions of Python break lines at other places")
+@pytest.mark.parametrize("verb", PARSERS)
+def test_the_help_of_a_verb_is_what_its_parser_prints(verb) -> None:
+    assert first_look.read_help(verb) == help_of(verb), "run `python -m tests.help_pages`"
+
+
+def test_help_and_mistakes_are_told_before_torch_is_imported() -> None:
+    code = """
+import sys
+from vocabless.__main__ import main
+for words in (["space", "--help"], ["finetune", "--taks_name", "rte"], ["search", "gone/", "page/"]):
+    try:
+        main(words)
+    except SystemExit as stopped:
+        print(stopped)
+print({"torch", "transformers", "numpy"} & {*sys.modules})
+"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-3:] == [
+        "vocabless finetune: unknown flag --taks_name; did you mean --task_name or --dataset_name or --tokenizer_name?",
+        "vocabless search: 'gone/' does not exist; check the path.",
+        "set()",
+    ]
+
+
+@pytest.mark.parametrize(("verb", "words", "problem"), [
+    ("finetune", "--train_file gone.csv", "--train_file 'gone.csv' does not exist"),
+    ("finetune", "--task_name rte --data_dir=gone/glue", "--data_dir 'gone/glue' does not exist"),
+    ("pretrain", "--corpus a/b ./gone", "--corpus './gone' does not exist"),
+    ("pretrain", "--corpus you/texts gone/*.txt --weight-decay 0.1 --variant bert-tiny --learning_rate -1", None),
+    ("finetune", "--model_name_or_path you/base@main --no_use_liger_kernel --train_file README.md", None),
+    ("hub", "runs/gone/folder you/new", "'runs/gone/folder' does not exist"),
+    ("hub", "hashgram-tiny you/new --push", None),
+    ("onnx", "you/classifier runs/gone", None),
+    ("search", "faq.csv found/ --title Help", "'faq.csv' does not exist"),
+])  # fmt: skip
+def test_only_what_can_be_a_file_alone_must_exist(verb, words, problem) -> None:
+    if problem is None:
+        first_look.check(verb, words.split())
+    else:
+        with pytest.raises(ValueError, match=f"^{re.escape(problem)}; check the path"):
+            first_look.check(verb, words.split())
+
+
+def test_the_flags_of_the_trainer_are_read_without_an_import() -> None:
+    assert first_look.trainer_flags() == {field.name for field in dataclasses.fields(TrainingArguments)}
+
+
 @pytest.mark.parametrize("verb", [*SCRIPT_OF, "space"])
 def test_the_help_of_a_verb_names_the_command_and_no_script(verb, capsys) -> None:
-    status, shown = said_by(capsys, verb, "--help")
-    assert status == 0 and shown.startswith(f"usage: vocabless {verb} ")
+    command.main([verb, "--help"])
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: vocabless {verb} ")
     assert f"    vocabless {verb} " in shown and "python " not in shown.partition("options:")[0]
 
 

@@ -9,7 +9,7 @@ import runpy
 import shlex
 import subprocess
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from importlib.metadata import metadata
 from pathlib import Path
@@ -69,7 +69,7 @@ def flags_of(*command: str) -> set[str]:
     name, *verb = command
     module = importlib.import_module(f"{name}.__main__" if verb else name.removesuffix(".py"))
     is_script = name.endswith(".py") or {*verb} & {*TRAINING_VERBS}
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit), redirect_stdout(io.StringIO()) as printed:
+    with pytest.MonkeyPatch.context() as patch, suppress(SystemExit), redirect_stdout(io.StringIO()) as printed:
         patch.setattr(sys, "argv", [name, *verb, "--help"])
         module.main()
     trainers = {f"--{field}" for field in TrainingArguments.__dataclass_fields__} if is_script else set()

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import difflib
 import json
 import logging
 import math
@@ -23,6 +22,7 @@ from transformers import HfArgumentParser, TrainingArguments
 from transformers.trainer_utils import HubStrategy
 from transformers.utils import logging as transformers_logging
 
+from vocabless.first_look import hint
 from vocabless.overrides import parse_overrides
 from vocabless.saving.run_folder import HUB_ARGUMENTS
 from vocabless.texts.text_format import TextFormat
@@ -332,7 +332,7 @@ class ScriptParser(HfArgumentParser):
             unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
             if not unknown:
                 raise ValueError(f"{rest[0]!r} belongs to no flag; write --FLAG VALUE, or see --help.")
-            raise ValueError(f"unknown flag {', '.join(unknown)}; {self._hint(unknown, '--')}")
+            raise ValueError(f"unknown flag {', '.join(unknown)}; {hint(unknown, self._flags(), '--')}")
         return tuple(parsed)
 
     def _parse_dataclass_field(self, parser: ArgumentParser, field: "dataclasses.Field[Any]") -> None:  # type: ignore[override]
@@ -358,7 +358,8 @@ class ScriptParser(HfArgumentParser):
         self.recipe = read_recipe(name)
         unknown = [flag for flag in self.recipe if flag not in self._flags()]
         if unknown:
-            raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {self._hint(unknown)}")
+            remedy = hint(unknown, self._flags())
+            raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {remedy}")
         given = {word[2:].partition("=")[0].replace("-", "_") for word in argv if word.startswith("--")}
         replaced = {recipe_flag for flag, recipe_flag in replaces.items() if flag in given} | (given - {*ADDED})
         lists: list[str] = []
@@ -372,14 +373,6 @@ class ScriptParser(HfArgumentParser):
 
     def _flags(self) -> list[str]:
         return [field.name for type_ in self.dataclass_types for field in dataclasses.fields(type_) if field.init]
-
-    def _hint(self, unknown: Sequence[str], prefix: str = "") -> str:
-        """Returns the remedy for unknown flags: the similar ones, or where to find the list."""
-        words = [flag.lstrip("-").replace("-", "_") for flag in unknown]
-        similar = [match for word in words for match in difflib.get_close_matches(word, self._flags(), 3, 0.6)]
-        if similar:
-            return f"did you mean {' or '.join(prefix + flag for flag in dict.fromkeys(similar))}?"
-        return "see --help for the flags."
 
 
 class _HelpFormatter(RawDescriptionHelpFormatter):

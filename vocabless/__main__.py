@@ -14,7 +14,8 @@
 import sys
 from importlib import import_module
 
-from vocabless.exit_with_message import exit_launched_process
+from vocabless import first_look
+from vocabless.exit_with_message import exit_launched_process, exit_with_message
 
 PROGRAM = "vocabless"
 CONVERSION = "vocabless.conversion.__main__"
@@ -27,10 +28,6 @@ SCRIPTS = {  # verb → its module, and a line of `--help`
 def main(argv: list[str] | None = None) -> None:
     """Runs the verb that the first argument names; a user's mistake ends it with one sentence."""
     verb, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    if verb in SCRIPTS:
-        import_module(SCRIPTS[verb][0]).main(rest, f"{PROGRAM} {verb}")
-        exit_launched_process()
-        return
     conversion = import_module(CONVERSION)
     verbs = {name: line for name, (_, line) in SCRIPTS.items()} | {
         name: each.help for name, each in conversion.VERBS.items()
@@ -39,8 +36,16 @@ def main(argv: list[str] | None = None) -> None:
         print(f"{__doc__}\nverbs:\n" + "\n".join(f"  {name:12}{line}" for name, line in verbs.items()))
     elif verb not in verbs:
         sys.exit(f"{PROGRAM}: unknown verb {verb!r}; choose one of {', '.join(verbs)}.")
+    elif {"-h", "--help"} & {*rest}:
+        print(first_look.read_help(verb), end="")
     else:
-        conversion.main([verb, *rest], PROGRAM)
+        with exit_with_message(f"{PROGRAM} {verb}"):
+            first_look.check(verb, rest)
+            if verb in SCRIPTS:
+                import_module(SCRIPTS[verb][0]).main(rest, f"{PROGRAM} {verb}")
+                exit_launched_process()
+            else:
+                conversion.main([verb, *rest], PROGRAM)
 
 
 if __name__ == "__main__":
