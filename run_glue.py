@@ -55,7 +55,7 @@ def parse_command_line(
     argv: list[str] | None = None, program: str | None = None
 ) -> tuple[GlueArguments, GlueTrainingArguments, DataArguments]:
     """Returns the arguments of a command, with its output folder. Raises ValueError, see `ScriptParser.parse`."""
-    parser = ScriptParser((DataArguments, GlueArguments, GlueTrainingArguments), __doc__, program)
+    parser = ScriptParser((DataArguments, GlueArguments, GlueTrainingArguments), __doc__, program, "train_file")
     data_arguments, arguments, training = parser.parse(argv, OWN_DATA)
     if training.output_dir is None:
         is_glue = data_arguments.train_file is None and data_arguments.dataset_name is None

@@ -58,6 +58,7 @@ print({"torch", "transformers", "numpy"} & {*sys.modules})
 
 @pytest.mark.parametrize(("verb", "words", "problem"), [
     ("finetune", "--train_file gone.csv", "--train_file 'gone.csv' does not exist"),
+    ("finetune", "gone.csv --test_file more.csv", "--train_file 'gone.csv' does not exist"),
     ("finetune", "--task_name rte --data_dir=gone/glue", "--data_dir 'gone/glue' does not exist"),
     ("pretrain", "--corpus a/b ./gone", "--corpus './gone' does not exist"),
     ("pretrain", "--corpus you/texts gone/*.txt --weight-decay 0.1 --variant bert-tiny --learning_rate -1", None),

@@ -284,20 +284,25 @@ class ScriptParser(HfArgumentParser):
 
     `program` is the command's name in the help, also in place of the script in the description's commands.
 
+    `leading` is the flag of words in front of all flags, for instance `train_file`.
+
     The help lists our own flags in their groups. Those of the Trainer without a group are accepted all the same.
     """
 
-    def __init__(self, types: Iterable[Any], description: str | None = None, program: str | None = None) -> None:
+    def __init__(
+        self, types: Iterable[Any], description: str | None = None, program: str | None = None, leading: str = ""
+    ) -> None:
         is_script = program is None or program.endswith(".py")
         if description is not None and not is_script:
             description = re.sub(r"launch run_\w+\.py", f"launch -m {program}", description)
             description = re.sub(r"python run_\w+\.py", f"{program}", description)
         self.recipe: dict[str, Any] = {}  # flag → its value in the recipe of the last `parse`
+        self._leading = leading
         self._groups: dict[str, Any] = {}  # title → group; the last one is that of the flag before
         super().__init__(
             list(types),
             prog=program,
-            usage="%(prog)s --FLAG VALUE --FLAG VALUE …",
+            usage=f"%(prog)s {f'[{leading.upper()}] ' if leading else ''}--FLAG VALUE --FLAG VALUE …",
             description=description,
             epilog=EPILOG,
             formatter_class=partial(_HelpFormatter, max_help_position=36),
@@ -321,6 +326,8 @@ class ScriptParser(HfArgumentParser):
                 a mapping.
         """
         argv = list(sys.argv[1:] if argv is None else argv)
+        if self._leading and argv and not argv[0].startswith("-"):
+            argv.insert(0, f"--{self._leading}")
         first_look = ArgumentParser(add_help=False, allow_abbrev=False)
         first_look.add_argument("--recipe")
         name = first_look.parse_known_args(argv)[0].recipe

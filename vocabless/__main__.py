@@ -1,7 +1,7 @@
 """The command of the package, `vocabless` or `python -m vocabless`; each verb explains itself with --help.
 
-    vocabless finetune --train_file tickets.csv
-    vocabless pretrain --corpus "texts/*.parquet"
+    vocabless finetune tickets.csv
+    vocabless pretrain "texts/*.parquet"
     vocabless search docs/ found/
     vocabless space runs/tickets/tickets/seed-42 page/
     vocabless hub runs/tickets/tickets/seed-42 me/tickets --push

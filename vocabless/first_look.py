@@ -32,7 +32,7 @@ def check(verb: str, argv: Sequence[str]) -> None:
     unknown = [flag for flag in flags if flag[2:].replace("-", "_").removeprefix("no_") not in known]
     if unknown:
         raise ValueError(f"unknown flag {', '.join(unknown)}; {hint(unknown, known, '--')}")
-    flag = ""
+    flag = {"finetune": "train_file", "pretrain": "corpus"}.get(verb, "")  # of words in front of all flags
     for place, word in enumerate(argv):
         if word.startswith("--"):
             flag, _, word = word.removeprefix("--").partition("=")

@@ -103,6 +103,17 @@ def test_a_recipe_gives_defaults_and_flags_override_it(tmp_path):
     assert ScriptParser((Data, TrainingArguments)).parse(argv, {"share": "first"})[0].first is None
 
 
+def test_words_in_front_of_all_flags_belong_to_the_leading_one():
+    def parser():
+        return ScriptParser((Data, TrainingArguments), leading="columns")
+
+    assert parser().parse(["a", "b", "--needed=1"])[0].columns == ["a", "b"]
+    assert parser().parse(["--needed=1", "--first", "a"])[0].columns == ["text"]
+    assert parser().format_help().startswith(f"usage: {parser().prog} [COLUMNS] --FLAG")
+    with pytest.raises(ValueError, match="'a' belongs to no flag"):
+        parse("a")
+
+
 @pytest.mark.parametrize(("text", "sentence"), [
     ("- a", "not a mapping"),
     ("a: [", "not valid YAML"),

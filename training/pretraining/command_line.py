@@ -32,7 +32,7 @@ def parse_command_line(
             variant and a checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    parser = ScriptParser(types, description, program)
+    parser = ScriptParser(types, description, program, "corpus")
     arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
     source = arguments.model_name_or_path
     if source is None:
