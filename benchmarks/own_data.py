@@ -6,13 +6,15 @@
 
 The sets are those of `benchmarks.features`. Each row of the table is a set with some training rows: so many of each
 label (`20/label`), or so many in all (`1000`), drawn anew for each seed. Figures: mean accuracies on up to 1000 test
-rows, in percent. Ours are what `VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of
-characters, and the vectors of the peers, have a logistic regression; cross-validation chooses its regularisation. A
-peer is `wordllama`, a package with the folder `model`, or what sentence-transformers loads. `… + n-grams` is a peer
-with what our head has: words, pairs of words and n-grams of characters beside the vector, by TF-IDF. `--vector_alone`
-adds our head and our fine-tuned model without their wide part.
+rows, in percent; `--share` adds those on the same rows with a share of their words misspelt. Ours are what
+`VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of characters, and the vectors of the
+peers, have a logistic regression; cross-validation chooses its regularisation. A peer is `wordllama`, a package with
+the folder `model`, or what sentence-transformers loads. `… + n-grams` is a peer with what our head has: words, pairs of
+words and n-grams of characters beside the vector, by TF-IDF. `--vector_alone` adds our head and our fine-tuned model
+without their wide part.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import patch
@@ -29,6 +31,7 @@ from benchmarks.features import add_sets, character_ngrams, labelled_sets, regre
 from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
+from vocabless.texts.misspellings import misspell
 from vocabless.training.finetuning import first_head
 from vocabless.training.finetuning.estimators import VocablessClassifier
 
@@ -50,14 +53,20 @@ def draw(labels: Sequence[Any], size: str, seed: int) -> list[int]:
     return [row for members in taken.values() for row in members[: int(number)]]
 
 
-def scores(train: Dataset, test: Dataset, size: str, seeds: int, fits: Sequence[Fit]) -> list[list[float]]:
-    """Returns the accuracies of each column, one for each seed."""
-    found: list[list[float]] = [[] for _ in fits]
+def scores(
+    train: Dataset, test: Dataset, size: str, seeds: int, fits: Sequence[Fit], shares: Sequence[float] = ()
+) -> dict[str, list[list[float]]]:
+    """Returns the accuracies of each column, one for each seed, by kind of test texts: as they are, or misspelt."""
+    texts, labels, rng = {"": list(test["text"])}, np.asarray(test["label"]), random.Random(0)
+    for share in shares:
+        texts[f", {100 * share:g} % misspelt"] = [misspell(text, share, rng) for text in test["text"]]
+    found: dict[str, list[list[float]]] = {kind: [[] for _ in fits] for kind in texts}
     for seed in range(seeds):
         chosen = train.select(draw(train["label"][:], size, seed))
-        for column, fit in zip(found, fits, strict=True):
-            predicted = fit(list(chosen["text"]), list(chosen["label"])).predict(list(test["text"]))
-            column.append(float(np.mean(np.asarray(predicted) == np.asarray(test["label"]))))
+        for number, fit in enumerate(fits):
+            fitted = fit(list(chosen["text"]), list(chosen["label"]))
+            for kind, rows in texts.items():
+                found[kind][number].append(float(np.mean(np.asarray(fitted.predict(rows)) == labels)))
     return found
 
 
@@ -79,6 +88,8 @@ def main(argv: list[str] | None = None) -> None:
     add_sets(command_line)
     command_line.add_argument("--sizes", nargs="+", default=SIZES, help="training rows; default %(default)s")
     command_line.add_argument("--vector_alone", action="store_true", help="see above")
+    command_line.add_argument("--columns", nargs="+", help="of the table; default: all")
+    command_line.add_argument("--share", type=float, nargs="*", default=[], help="of misspelt test words, 0 to 1")
     command_line.add_argument("--seeds", type=int, default=3, help="draws of each size; default %(default)s")
     arguments = command_line.parse_args(argv)
 
@@ -96,12 +107,16 @@ def main(argv: list[str] | None = None) -> None:
         vectors, name = FunctionTransformer(embedder(source)), without_path(source)
         fits[name] = regression(vectors, strengths=STRENGTHS).fit
         fits[f"{name} + n-grams"] = regression(make_union(vectors, words, character_ngrams()), strengths=STRENGTHS).fit
-    table: dict[str, list[list[float]]] = {}  # set and size → scores of each column
+    fits = {name: fit for name, fit in fits.items() if name in (arguments.columns or fits)}
+    table: dict[str, list[list[float]]] = {}  # set, size and share → scores of each column
     for name, train, test in labelled_sets(arguments, 10**9, TEST_ROWS):
         for size in tqdm(arguments.sizes, desc=name):
-            table[f"{name}, {size}"] = scores(train, test, size, arguments.seeds, [*fits.values()])
+            found = scores(train, test, size, arguments.seeds, [*fits.values()], arguments.share)
+            table |= {f"{name}, {size}{of_share}": columns for of_share, columns in found.items()}
     means = {name: [float(np.mean(column)) for column in columns] for name, columns in table.items()}
-    means["mean"] = np.mean([*means.values()], axis=0).tolist()
+    for kind in dict.fromkeys(name.partition(", ")[2] for name in table):
+        of_kind = [row for name, row in means.items() if name.partition(", ")[2] == kind]
+        means[f"mean, {kind}"] = np.mean(of_kind, axis=0).tolist()
     print(markdown_table(["", *fits], [[name, *(f"{100 * x:.1f}" for x in row)] for name, row in means.items()]))
     write_record(arguments.output, "own_data", {"columns": [*fits], "table": table})
 
