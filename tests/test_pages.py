@@ -123,6 +123,22 @@ def test_the_links_and_files_of_a_page_exist(page: str) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("page", ["AGENTS.md", "CONTRIBUTING.md"])
+def test_every_module_and_function_that_a_page_for_developers_names_exists(page: str) -> None:
+    text = read(page)
+    files = re.findall(r"`((?:vocabless|training|saving|texts|tokenization|modeling|conversion)/[\w/]+)\.py`", text)
+    modules = {file.removeprefix("vocabless/").replace("/", ".") for file in files}
+    modules |= {*re.findall(r"\bvocabless((?:\.\w+)+)", text)}
+    assert len(modules) > 3
+    for name in modules:
+        importlib.import_module(f"vocabless.{name.removeprefix('.')}")
+    files_of = {file.stem: file for glob in ("training/**/*.py", "saving/*.py", "run_*.py") for file in ROOT.glob(glob)}
+    for name, functions in re.findall(r"`(\w+)((?:\.\w+)+)`", text.partition("## The way")[2].partition("\n## ")[0]):
+        if name in files_of and functions != ".py":
+            *_, last = functions.split(".")
+            assert re.search(rf"\b(def|class) {last}\b", files_of[name].read_text(encoding="utf-8")), (name, functions)
+
+
 def test_contributings_map_has_every_folder_and_the_rooms_in_the_order_that_the_tests_hold() -> None:
     assert [name for name in TOP_FOLDERS if f"`{name}/`" not in read("CONTRIBUTING.md")] == []
     rows = table_rows(read("CONTRIBUTING.md").partition("## Where")[0])

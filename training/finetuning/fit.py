@@ -14,7 +14,7 @@ Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one defini
 All scores on held-out rows are of whole texts. The model that is saved may read the sentences of texts, too, see
 `FrozenEncoder`.
 
-The rules that decide are in `held_out.py`. No step changes what an earlier one returned.
+The rules that decide are in `held_out.py`. The first head is written into the loaded model; all training is of copies.
 """
 
 import copy
