@@ -103,7 +103,9 @@ def run_to_its_end(command, folder):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3 * LAUNCH_TIMEOUT_SECONDS + 60)
-def test_two_processes_train_like_one_with_the_double_batch_and_make_a_dry_run(given, tmp_path):
+@pytest.mark.parametrize("variant", [VARIANT, "eelbert-tiny"])  # S+R and masked LM
+def test_two_processes_train_like_one_with_the_double_batch_and_make_a_dry_run(given, tmp_path, subwords, variant):
+    given = given if variant == VARIANT else [*given, "--variant", variant, "--subword", subwords["wordpiece"]]
     flags = [*given, *PRETRAINING, "--logging_steps", "1", "--warmup_steps", "0"]
     for folder, size, command in (("one", "4", []), ("two", "2", LAUNCHER)):
         command = [sys.executable, *command, "run_pretraining.py", *flags, "--per_device_train_batch_size", size]
@@ -116,6 +118,36 @@ def test_two_processes_train_like_one_with_the_double_batch_and_make_a_dry_run(g
     assert one["after"]["eval_loss"] == pytest.approx(two["after"]["eval_loss"], abs=1e-5)
     run_to_its_end([sys.executable, *LAUNCHER, "run_pretraining.py", *flags, "--dry_run"], tmp_path / "dry")
     assert "It works; nothing was kept." in (tmp_path / "dry.log").read_text() and not (tmp_path / "dry").exists()
+
+
+@pytest.mark.parametrize("name", ["bert-tiny", "eelbert-tiny"])
+def test_masked_lm_in_accumulated_batches_is_that_in_one_whatever_their_numbers_of_labels(
+    given, tmp_path, subwords, name
+):
+    flags = [
+        *given,
+        "--variant",
+        name,
+        "--objective",
+        "mlm",
+        "--subword",
+        subwords["wordpiece"],
+        "--logging_steps",
+        "1",
+    ]
+    flags += ["--optim", "sgd", "--learning_rate", "0.1", "--warmup_steps", "0", "--max_grad_norm", "0"]
+    flags += ["--mlm_probability", "0.5"]  # the loss of a stock model is NaN without a label
+    runs = []
+    for size in (4, 2, 1):
+        folder = tmp_path / f"{size}"
+        sizes = ["--per_device_train_batch_size", str(size), "--gradient_accumulation_steps", str(4 // size)]
+        run_pretraining.main([*PRETRAINING, *flags, *sizes, "--output_dir", str(folder)])
+        losses = [line["loss"] for line in read_results(folder)["log"] if "loss" in line]
+        runs.append((losses, load_file(folder / "model.safetensors")))
+    for losses, weights in runs[1:]:
+        assert losses == pytest.approx(runs[0][0], abs=1e-5)
+        for tensor, weight in weights.items():
+            torch.testing.assert_close(weight, runs[0][1][tensor], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

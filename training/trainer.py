@@ -59,7 +59,8 @@ class ResumableTrainer(Trainer):
         encoder = next((part for part in module.modules() if isinstance(part, PreTrainedModel)), None)
         if encoder is not None and self.args.bf16 and self.args.device.type == "cpu":
             encoder.set_attn_implementation("eager")  # the backward pass of torch's fused attention is slow here
-        # A loss here is the mean of its batch; the mean over accumulated batches and over processes is taken for it.
+        # A loss is the mean of its batch; the mean over accumulated batches and processes is taken for it, unless a
+        # subclass counts the labels.
         self.model_accepts_loss_kwargs = False
         self.args = copy.copy(self.args)
         self.args.logging_nan_inf_filter = False  # it would hide the values that `training_step` checks

@@ -76,7 +76,7 @@ class TokenObjective(Objective):
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
     ) -> ResumableTrainer:
         """See `Objective.build_trainer`."""
-        return ResumableTrainer(
+        return TokenTrainer(
             model=model,
             args=self.training,
             train_dataset=examples.train,
@@ -110,6 +110,28 @@ class TokenObjective(Objective):
         predictions, losses = (np.asarray(values)[is_labelled] for values in evaluation.predictions)
         loss = float(losses.mean(dtype=np.float64))
         return {EXACT_LOSS: loss, **self.measure(predictions, labels[is_labelled])}
+
+
+class TokenTrainer(ResumableTrainer):
+    """A Trainer whose loss is the mean over all labelled tokens of a step, on all processes and in all micro-batches.
+
+    A mean of the means of micro-batches would give a token of one with few labels a higher weight.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.model_accepts_loss_kwargs = True  # the Trainer counts the labels of a step
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Returns the loss of a micro-batch, in training so that the step's is their sum, and the outputs if asked."""
+        loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
+        if model.training and num_items_in_batch is not None:
+            share = (inputs["labels"] != IGNORE_INDEX).sum() / num_items_in_batch
+            # The gradients are averaged over the processes.
+            loss = loss * share * (self.args.world_size if self.args.average_tokens_across_devices else 1)
+        return (loss, outputs) if return_outputs else loss
 
 
 def make_example(
