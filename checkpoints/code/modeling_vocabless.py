@@ -1376,12 +1376,23 @@ def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int 
 logger = logging.get_logger(__name__)
 
 
+class MainInputName:
+    """The name of the input whose numbers the Trainer of the library counts as tokens, in a model that trains.
+
+    That is the attention mask, with one number for each token; a block has K. A class, and a model in evaluation mode,
+    whose main input goes to metrics, have `input_ids`.
+    """
+
+    def __get__(self, model: nn.Module | None, owner: type[nn.Module]) -> str:
+        return "attention_mask" if model is not None and model.training else "input_ids"
+
+
 class VocablessPreTrainedModel(PreTrainedModel):
     """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
 
     config_class = VocablessConfig
     base_model_prefix = "vocabless"
-    main_input_name = "input_ids"
+    main_input_name = MainInputName()
     supports_gradient_checkpointing = True
     _supports_sdpa = True
     _supports_flash_attn = True

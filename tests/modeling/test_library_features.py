@@ -44,6 +44,28 @@ def test_the_front_end_takes_the_place_of_the_word_table(config, blocks) -> None
     assert model.vocabless.front_end is other
 
 
+@pytest.mark.parametrize(("counted", "tokens"), [("all", 24), ("non_padding", 22)])
+def test_the_librarys_trainer_counts_tokens_and_not_the_bytes_of_blocks(config, tmp_path, counted, tokens) -> None:
+    mask = torch.ones(4, dtype=torch.int64)
+    rows = [{"input_ids": make_blocks(config, 1, 4)[0], "attention_mask": mask, "labels": 0} for _ in range(6)]
+    rows[1]["attention_mask"] = torch.tensor([1, 1, 0, 0])
+    given = []
+    options = {"max_steps": 3, "logging_steps": 1, "eval_strategy": "steps", "include_for_metrics": ["inputs"]}
+    arguments = transformers.TrainingArguments(
+        tmp_path, use_cpu=True, report_to="none", per_device_train_batch_size=2, save_strategy="no",
+        include_num_input_tokens_seen=counted, **options,
+    )  # fmt: skip
+    model = VocablessForSequenceClassification(config)
+    trainer = transformers.Trainer(
+        model, arguments, train_dataset=rows, eval_dataset=rows[:2],
+        compute_metrics=lambda evaluation: given.append(evaluation.inputs.shape) or {},
+    )  # fmt: skip
+    trainer.train()
+    assert trainer.state.num_input_tokens_seen == tokens
+    assert trainer.state.total_flos == 6 * 24 * model.num_parameters(exclude_embeddings=True)
+    assert given == 3 * [(2, 4, config.block_size)] and type(model).main_input_name == "input_ids"
+
+
 @pytest.mark.parametrize(
     ("encoder", "front_end"), [*(("roberta", name) for name in FRONT_ENDS), *((name, "add") for name in ENCODERS)]
 )
