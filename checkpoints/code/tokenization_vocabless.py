@@ -623,6 +623,8 @@ class ByteSplitter(Splitter):
 class SubwordSplitter(Splitter):
     """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
 
+    The text has the mark of its place, such as "##" of WordPiece and "Ġ" of BPE. Coders and front ends hash it, too.
+
     Args:
         tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
     """

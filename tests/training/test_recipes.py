@@ -32,7 +32,7 @@ PAPERS = {
     # EELBERT 4.1: OpenWebText, 900,000 steps, 128 tokens, masked LM only; the rest is Devlin et al., A.2.
     "eelbert": {"variant": "eelbert-base", "objective": "mlm", "learning_rate": 1e-4,
                 "max_steps": 900_000, "max_seq_length": 128, "total_batch_size": 256,
-                "corpus": ["Skylion007/openwebtext@refs/convert/parquet"]},
+                "corpus": ["Skylion007/openwebtext@refs/convert/parquet"], "mark_documents": True},
     # Elementwise 4.2: 2e-5, batches of 32; the paper does not pre-train.
     "elementwise": {"variant": "ewe-bert-base", "objective": "shuffle-random", "corpus": WIKIPEDIA_AND_BOOKS[:1],
                     "learning_rate": 2e-5, "max_steps": -1, "max_seq_length": 128, "total_batch_size": 32},

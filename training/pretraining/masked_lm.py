@@ -10,7 +10,8 @@ from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.load import is_ours
-from vocabless.training.pretraining.tokens import IGNORE_INDEX, TokenObjective
+from vocabless.training.pretraining.packing import IGNORE_INDEX
+from vocabless.training.pretraining.tokens import TokenObjective
 from vocabless.training.script import Limit, flag
 
 
@@ -31,13 +32,18 @@ class MaskedLM(TokenObjective):
     mlm_probability: float = flag(
         0.15, "mlm: share of tokens to predict, 0–1.", limit=Limit(0, 1, above=True), group="what the model learns"
     )
+    mark_documents: bool = flag(
+        False,
+        "mlm over subwords: [CLS] and [SEP] are around each document in place of each sequence, and what is left of a "
+        "batch of documents behind its last full sequence is dropped, as in transformers' run_mlm.py.",
+    )
 
     def corrupt(
         self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
     ) -> tuple[Integers, Integers]:
         """See `TokenObjective.corrupt`."""
         assert targets is not None
-        chosen = rng.random(len(blocks)) < self.mlm_probability
+        chosen = (rng.random(len(blocks)) < self.mlm_probability) & (targets != IGNORE_INDEX)
         draw = rng.random(len(blocks))
         masked, replaced = chosen & (draw < 0.8), np.flatnonzero(chosen & (draw >= 0.9))
         corrupted = blocks.copy()

@@ -1,12 +1,12 @@
 """Documents → packed sequences of stored tokens, memory-mapped or streamed, and back to the blocks of a model.
 
-The tokens of all documents are joined in the order of the documents and are cut where a sequence is full, as in the
-masked-LM script of transformers. No token is dropped. A prepared corpus has a row for each sequence, without special
-tokens:
+The tokens of all documents are joined in the order of the documents and are cut where a sequence is full. No token is
+dropped. A prepared corpus has a row for each sequence, without special tokens, unless they mark documents:
 
 - `blocks`: the packed blocks of the tokens end to end, uint8, see `VocablessTokenizer.packed_blocks`;
 - `targets`: the id of the first piece of each token for the target tokenizer, if the objective needs targets;
-- `input_ids`: in place of both, the ids of the tokens of a vocabulary. Each is its own target.
+- `input_ids`: in place of both, the ids of the tokens of a vocabulary. Each is its own target. Two more ids mark the
+  first and the last token of a document.
 
 Ids have the smallest integer type that holds the vocabulary.
 """
@@ -32,6 +32,7 @@ from vocabless.tokenization.block_coders import CLS, MASK, SEP, Integers, specia
 from vocabless.tokenization.splitters import SubwordSplitter, Unit, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
+IGNORE_INDEX = -100  # label of a token that the loss leaves out
 SHUFFLE_BUFFER = 10_000  # sequences of a stream from which the next one is drawn
 _SIGN = r"[!-/:-@\[-^`{-~]"  # of ASCII; next to an ASCII letter, digit or `_`, each begins or ends a unit of words
 
@@ -46,6 +47,11 @@ class Packing:
         tokenizer: one of this family, or a stock one with [CLS], [SEP] and [MASK], or RoBERTa's tokens for them.
         needs_targets: whether the objective needs the target id of each token.
         max_seq_length: tokens of a sequence, [CLS] and [SEP] included, at least 3.
+        marks_documents: whether [CLS] and [SEP] are around each document in place of each sequence, and what is left
+            of a batch of documents behind its last full sequence is dropped, as in transformers' run_mlm.py.
+
+    Raises:
+        ValueError: documents shall be marked, and there is no vocabulary.
 
     Attributes:
         vocabulary: (tokens, K) the blocks of all tokens; None without a vocabulary.
@@ -54,9 +60,16 @@ class Packing:
 
     vocabulary: Integers | None = None
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, needs_targets: bool, max_seq_length: int) -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        needs_targets: bool,
+        max_seq_length: int,
+        marks_documents: bool = False,
+    ) -> None:
         self.tokenizer: Any = tokenizer
-        self.max_tokens = max_seq_length - 2
+        self.marks_documents = marks_documents
+        self.max_tokens = max_seq_length - (0 if marks_documents else 2)
         self.is_ours = isinstance(tokenizer, VocablessTokenizer)
         if isinstance(tokenizer, VocablessTokenizer):
             self._target = tokenizer.target_tokenizer if needs_targets else None
@@ -69,13 +82,18 @@ class Packing:
             special = np.array([[tokenizer.mask_token_id], [tokenizer.cls_token_id], [tokenizer.sep_token_id]])
         self.mask, self._cls, self._sep = special
         ids_of = self._subwords or self._target
-        self._id_type = None if ids_of is None else np.min_scalar_type(_size(ids_of) - 1)
+        self._id_type = None if ids_of is None else np.min_scalar_type(_size(ids_of) + 1)
         if self._subwords is not None:
             size = _size(self._subwords)
             self.vocabulary = np.arange(size)[:, None]
             if isinstance(tokenizer, VocablessTokenizer):
                 tokens = [self._subwords.id_to_token(index) or "" for index in range(size)]
                 self.vocabulary = tokenizer.unpack(tokenizer.packed_units(tokens))
+            self._blocks = np.concatenate([self.vocabulary, [self._cls, self._sep]])  # of each stored id
+        elif marks_documents:
+            raise ValueError(
+                "documents are marked in a vocabulary, and these units have none; give --mark_documents false."
+            )
 
     def prepare(self, documents: AnyDataset, num_proc: int | None = None) -> AnyDataset:
         """Returns the packed sequences of documents, which have one column, `text`.
@@ -100,7 +118,9 @@ class Packing:
     def pack(self, batch: Mapping[str, Sequence[str | None]]) -> pa.Table:
         """Returns the texts of a batch as sequences, all of `max_tokens` tokens but the last one; a row for each."""
         columns = self._tokens([text for text in batch["text"] if text])
-        return pa.table({name: _split(tokens, self.max_tokens) for name, tokens in columns.items()})
+        return pa.table(
+            {name: _split(tokens, self.max_tokens, self.marks_documents) for name, tokens in columns.items()}
+        )
 
     def pack_rows(self, batch: Mapping[str, Sequence[str | None]]) -> dict[str, list[NDArray[Any]]]:
         """Returns what `pack` returns as lists of arrays, the form that streams need."""
@@ -108,24 +128,29 @@ class Packing:
         return {name: [row.values.to_numpy() for row in table[name]] for name in table.column_names}
 
     def read(self, record: Record) -> tuple[Integers, Integers | None]:
-        """Returns the blocks of a stored sequence, (n, K), and its target ids, (n,), or None."""
+        """Returns the blocks of a stored sequence, (n, K), and its target ids, (n,), or None; a mark has no target."""
         if self.vocabulary is not None:
             ids = np.asarray(record["input_ids"], np.int64)
-            return self.vocabulary[ids], ids
+            return self._blocks[ids], np.where(ids < len(self.vocabulary), ids, IGNORE_INDEX)
         packed = np.asarray(record["blocks"], np.uint8).reshape(-1, self.tokenizer.packed_block_size)
         targets = np.asarray(record["targets"], np.int64) if "targets" in record else None
         return self.tokenizer.unpack(packed), targets
 
     def input_ids(self, blocks: Integers) -> Integers:
-        """Returns blocks with the special tokens at their ends, (n + 2, K), or (n + 2,) for a stock tokenizer."""
-        ids = np.concatenate([[self._cls], blocks, [self._sep]])
+        """Returns blocks with the special tokens at their ends, (n + 2, K), or (n + 2,) for a stock tokenizer.
+
+        Where they mark documents, nothing is added.
+        """
+        ids = blocks if self.marks_documents else np.concatenate([[self._cls], blocks, [self._sep]])
         return ids if self.is_ours else ids[:, 0]
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Returns the tokens of all texts end to end: (n, K or K + 1) blocks and (n,) targets, or (n,) ids."""
         if self._subwords is not None:
             encodings = self._subwords.encode_batch(texts, add_special_tokens=False)
-            ids = chain.from_iterable(encoding.ids for encoding in encodings)
+            first = _size(self._subwords)
+            marks = ([first], [first + 1]) if self.marks_documents else ([], [])
+            ids = chain.from_iterable(chain(marks[0], encoding.ids, marks[1]) for encoding in encodings)
             return {"input_ids": np.fromiter(ids, self._id_type)}
         # Most words are frequent: each distinct piece between white space is split once, and taken wherever it occurs.
         splitter, pieces = self.tokenizer.unit_splitter, pa.array(texts, pa.large_string())
@@ -204,8 +229,10 @@ def _size(tokenizer: Tokenizer) -> int:
     return max(tokenizer.get_vocab().values()) + 1
 
 
-def _split(tokens: NDArray[Any], max_tokens: int) -> pa.LargeListArray:
-    """Cuts one run of tokens into a list for each sequence, without a copy."""
-    ends = [*range(max_tokens, len(tokens), max_tokens), *([len(tokens)] if len(tokens) else [])]
+def _split(tokens: NDArray[Any], max_tokens: int, drops_rest: bool) -> pa.LargeListArray:
+    """Cuts one run of tokens into a list for each sequence, without a copy; the last, short one may be dropped."""
+    ends = [*range(max_tokens, len(tokens) + 1, max_tokens)]
+    if len(tokens) % max_tokens and not (drops_rest and ends):
+        ends.append(len(tokens))
     offsets = np.array([0, *ends], np.int64) * (tokens.size // max(1, len(tokens)))
     return pa.LargeListArray.from_arrays(offsets, tokens.reshape(-1))

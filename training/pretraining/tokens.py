@@ -20,17 +20,16 @@ from transformers import DataCollatorForTokenClassification, PreTrainedModel, Pr
 
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.pretraining.objective import Examples, Objective
-from vocabless.training.pretraining.packing import Packing, Record, mix, part_of_process
+from vocabless.training.pretraining.packing import IGNORE_INDEX, Packing, Record, mix, part_of_process
 from vocabless.training.pretraining.run_text import MAX_EVALUATED, Documents, processes
 from vocabless.training.trainer import EXACT_LOSS, ResumableTrainer, logits_only
-
-IGNORE_INDEX = -100  # label of a token that the loss leaves out
 
 
 class TokenObjective(Objective):
     """Corrupts sequences, and says for which tokens the model learns to predict which class."""
 
     measures: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+    mark_documents: bool = False
 
     @abstractmethod
     def corrupt(
@@ -42,7 +41,7 @@ class TokenObjective(Objective):
 
         Args:
             blocks: (n, K) elements of ordinary tokens.
-            targets: (n,) target ids, or None without `needs_targets`.
+            targets: (n,) target ids, `IGNORE_INDEX` of a mark; or None without `needs_targets`.
             donors: (m, K) tokens of another sequence or of the vocabulary, m ≥ 1. Replacements are drawn from them.
             mask: (K,) elements of the mask token.
             rng: source of all randomness.
@@ -57,7 +56,7 @@ class TokenObjective(Objective):
         arguments, training = self.arguments, self.training
         if arguments.streaming and training.max_steps <= 0:
             raise ValueError(f"--max_steps is {training.max_steps}, but a stream has no end; give at least 1.")
-        packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length)
+        packing = Packing(tokenizer, self.needs_targets, arguments.max_seq_length, self.mark_documents)
         seed, rank = training.seed, training.process_index
         parts = [packing.prepare(part, processes(part)) for part in data.train]
         if arguments.streaming:
@@ -144,10 +143,11 @@ def make_example(
         donors, _ = packing.read(donor)
     blocks, labels = objective.corrupt(blocks, targets, donors, packing.mask, rng)
     input_ids = packing.input_ids(blocks)
+    ends = [IGNORE_INDEX] * (len(input_ids) > len(labels))
     return {
         "input_ids": input_ids,
         "attention_mask": np.ones(len(input_ids), dtype=np.int64),
-        "labels": [IGNORE_INDEX, *labels.tolist(), IGNORE_INDEX],
+        "labels": [*ends, *labels.tolist(), *ends],
     }
 
 

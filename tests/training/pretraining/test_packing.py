@@ -15,7 +15,9 @@ from vocabless.texts.corpora import load_text
 from vocabless.texts.sentences import sentences
 from vocabless.texts.subwords_and_ngrams import train_subword
 from vocabless.tokenization.splitters import to_bytes
-from vocabless.training.pretraining.packing import Packing, mix
+from vocabless.training.pretraining.masked_lm import MaskedLM
+from vocabless.training.pretraining.packing import IGNORE_INDEX, Packing, mix
+from vocabless.training.pretraining.tokens import PretrainingDataset
 
 SPACES = ["", " ", "\n", "\u00a0", "\u2028", "\u3000", "\x1c", "\x85", "\u200b", "\ufeff", "\r\n "]
 WORDS = ["e.g. ", "it's", "“No.” ", "a_1,b ", "naïve-x. ", "…) ", "我来了。", "？！」", "\u0301", "?!. "]
@@ -61,7 +63,7 @@ def test_packing_keeps_every_token_in_order(tokenizer):
     assert {row.dtype for row in rows} == {np.dtype(np.uint8)}
     blocks = np.concatenate([packing.read({"blocks": row})[0] for row in rows])
     assert blocks.tolist() == [block for text in TEXTS for block in tokenizer(text)["input_ids"][1:-1]]
-    # All are full but the last one, as in the pipeline that EELBERT used (4.1).
+    # All are full but the last one.
     assert [len(row) // tokenizer.packed_block_size for row in rows] == [5, 5, 2]
     with pytest.raises(ValueError, match="not one token"):
         packing.prepare(Dataset.from_dict({"text": ["", "  "]}))
@@ -102,6 +104,36 @@ def test_a_subword_is_stored_as_its_id_which_is_its_target_too(is_ours, tmp_path
     assert packing.input_ids(blocks)[1:-1].tolist() == expected
     ends = tokenizer("")["input_ids"]
     assert packing.input_ids(blocks)[[0, -1]].tolist() == ends
+
+
+@pytest.mark.parametrize("name", ["eelbert-tiny", "bert-tiny", "hashformer-md5-proj-bpe-base"])
+def test_marks_are_around_documents_and_not_around_sequences_and_the_rest_is_dropped(name, subwords):
+    """run_mlm.py of transformers, the pipeline that EELBERT 4.1 names."""
+    load = load_shape_tokenizer if name == "bert-tiny" else load_tokenizer
+    tokenizer = load(name, subwords["bpe" if "bpe" in name else "wordpiece"])
+    texts = ["the cat sat on the mat.", "", "a naïve cat", "the mat"]
+    packing = Packing(tokenizer, True, 7, marks_documents=True)
+    rows = [packing.read({"input_ids": row}) for row in packing.pack_rows({"text": texts})["input_ids"]]
+    assert {len(blocks) for blocks, _ in rows} == {7}
+    expected = [token for text in texts if text for token in tokenizer(text)["input_ids"]]
+    given = [token for blocks, _ in rows for token in packing.input_ids(blocks).tolist()]
+    assert given == expected[: len(expected) // 7 * 7] and len(expected) % 7
+    ends = tokenizer("")["input_ids"]
+    targets = [target for _, row in rows for target in row]
+    assert [token in ends for token in given] == [target == IGNORE_INDEX for target in targets]
+    plain = [id for row in Packing(tokenizer, True, 99).pack_rows({"text": texts})["input_ids"] for id in row]
+    assert [target for target in targets if target != IGNORE_INDEX] == plain[: len(targets) - targets.count(-100)]
+    few = packing.pack_rows({"text": ["a"]})["input_ids"]  # less than one sequence
+    assert [len(row) for row in few] == [len(tokenizer("a")["input_ids"])]
+    batch = PretrainingDataset(packing.prepare(Dataset.from_dict({"text": texts})), packing, MaskedLM(1.0), 0)
+    for item, (_, row) in zip(batch.__getitems__(range(len(rows))), rows, strict=True):
+        assert len(item["input_ids"]) == 7 and item["labels"] == row.tolist()
+        assert all(item["input_ids"][place].tolist() in ends for place in np.flatnonzero(row == IGNORE_INDEX))
+
+
+def test_documents_of_words_cannot_be_marked(tokenizer):
+    with pytest.raises(ValueError, match=r"documents are marked in a vocabulary, .*; give --mark_documents false"):
+        Packing(tokenizer, True, 9, marks_documents=True)
 
 
 def test_sentences_are_the_text_and_have_its_tokens(tokenizer):
