@@ -20,6 +20,11 @@ class Head:
 
 
 CORRUPTIONS = ("intact", "shuffled", "replaced")  # labels of the pre-training head, in the order of its logits
+MASK = "[MASK]"
+SENTENCE_WIDGET = {  # of a model of sentence vectors
+    "source_sentence": "The train leaves at noon.",
+    "sentences": ["At twelve o'clock the train departs.", "She trains for the race.", "It rained all night."],
+}
 NEUTRAL_EXAMPLE = "Write a text of your own here."  # for data of which nothing is shown
 PAIR_EXAMPLE = ("He left early.", "He went home before the others.")  # for a task over pairs of texts
 ANSWERS_OF_TEXT = {
@@ -40,7 +45,7 @@ HEADS = {
     "VocablessForPreTraining": Head(
         "AutoModelForPreTraining", "feature-extraction", {"text": "The fox dog the chased."}
     ),
-    "VocablessForMaskedLM": Head("AutoModelForMaskedLM", "fill-mask", {"text": "The fox [MASK] over the dog."}),
+    "VocablessForMaskedLM": Head("AutoModelForMaskedLM", "fill-mask", {"text": f"The fox {MASK} over the dog."}),
     "VocablessForSequenceClassification": Head(
         "AutoModelForSequenceClassification",
         "text-classification",
@@ -66,7 +71,13 @@ HEADS = {
 }
 
 
+def head_of(model: PreTrainedModel) -> Head | None:
+    """Returns the row of a model of this family, or of a stock model with the same head; None if there is none."""
+    architecture, word, head = type(model).__name__.partition("For")
+    return HEADS.get(f"Vocabless{word}{head}" if word else f"Vocabless{architecture[-len('Model') :]}")
+
+
 def labels_of(model: PreTrainedModel) -> list[str] | None:
     """Returns the labels of a classifier of texts or words, in the order of its logits; None for another head."""
-    head, config = HEADS.get(type(model).__name__), cast(Any, model.config)
+    head, config = head_of(model), cast(Any, model.config)
     return [config.id2label[i] for i in range(config.num_labels)] if head and head.answers else None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, ModelCardData, constants, eval_result_entries_to_yaml
@@ -21,9 +21,19 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 
 from vocabless.joined_code import FOLDERS, PROGRAM
 from vocabless.public_names import DATASET_ID
-from vocabless.saving.card_heads import HEADS, NEUTRAL_EXAMPLE, PAIR_EXAMPLE, labels_of
+from vocabless.saving.card_heads import (
+    HEADS,
+    MASK,
+    NEUTRAL_EXAMPLE,
+    PAIR_EXAMPLE,
+    SENTENCE_WIDGET,
+    Head,
+    head_of,
+    labels_of,
+)
 from vocabless.saving.record import UNKNOWN_TRAINING, CardFacts
 from vocabless.saving.tables import markdown_table
+from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import BASE_WIDTH, VARIANTS, default_learning_rate
 
 CARD = constants.REPOCARD_NAME
@@ -36,12 +46,19 @@ HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
 PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
 
 
-def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: CardFacts = UNKNOWN_TRAINING) -> None:
-    """Writes README.md, with what is known about the training, into the folder of a checkpoint of this family.
+def write_card(
+    folder: Path,
+    model: PreTrainedModel,
+    block_size: int | None,
+    facts: CardFacts = UNKNOWN_TRAINING,
+    mask: str | None = None,
+) -> None:
+    """Writes README.md, with what is known about the training, into the folder of a checkpoint.
 
-    `block_size` is K, the bytes in a block.
+    `block_size` is K, the bytes in a block, None of a stock model, whose mask token is `mask`.
     """
-    name = str(getattr(model.config, "variant", None) or "")
+    config: Any = model.config
+    name = str((config.variant if block_size else facts.shape) or "")
     variant = VARIANTS.get(name)  # None: the checkpoint has no variant, or one that this version does not know
     title = facts.title or _title(facts, name or facts.start or folder.resolve().name)  # a local start says little
     template = _templates().get_template(f"{variant.family if variant else 'checkpoint'}.md")
@@ -51,19 +68,24 @@ def write_card(folder: Path, model: PreTrainedModel, block_size: int, facts: Car
         title=title,
         variant=name,
         source=variant.source if variant else "",
+        family="the vocabless family" if block_size else f"the stock architecture `{config.model_type}`",
         block_size=block_size,
-        encoder=model.config.encoder_config.model_type,
-        append_embeddings=model.config.append_embeddings,
-        wide_rows=model.config.classifier_wide_rows,
-        reads_sentences=model.config.classifier_reads_sentences,
+        encoder=_encoder_config(config).model_type,
+        append_embeddings=getattr(config, "append_embeddings", False),
+        wide_rows=getattr(config, "classifier_wide_rows", None),
+        reads_sentences=getattr(config, "classifier_reads_sentences", False),
+        has_ngram_list=(folder / VocablessTokenizer.vocab_files_names["ngrams_file"]).is_file(),
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),
         sizes=_sizes(folder),
         code=Markup(_code_table(folder)),
         usage=Markup(_usage(model, facts)),
-        labels=None if model.config.problem_type == "regression" else labels_of(model),
-        fine_tuning_rate=default_learning_rate(getattr(model.config.encoder_config, "hidden_size", BASE_WIDTH)),
+        labels=None if config.problem_type == "regression" else labels_of(model),
+        fine_tuning_rate=default_learning_rate(getattr(_encoder_config(config), "hidden_size", BASE_WIDTH)),
     )
+    card = card.replace(MASK, mask or MASK)
+    if block_size is None:
+        card = card.replace(", trust_remote_code=True", "")
     (folder / CARD).write_text(card, encoding="utf-8")
     _write_eval_results(folder / EVAL_RESULTS, facts.eval_results)
 
@@ -95,6 +117,10 @@ def renew_card(folder: Path) -> None:
     card.write_text(SIZES.sub(lambda _: _sizes(folder), text), encoding="utf-8")
 
 
+def _encoder_config(config: Any) -> Any:
+    return getattr(config, "encoder_config", config)
+
+
 def _title(facts: CardFacts, name: str) -> str:
     title = facts.base_model or name
     if facts.from_scratch and facts.dataset:
@@ -118,12 +144,12 @@ def _sizes(folder: Path) -> str:
 def hub_metadata(model: PreTrainedModel, more_tags: Sequence[str] = (), **fields: Any) -> ModelCardData:
     """Returns the metadata of a card, its YAML header.
 
-    A model of this family adds the task of its head, and its variant as a tag. Empty fields are left out.
+    A known head adds its task, a model of this family its variant as a tag. Empty fields are left out.
     """
     usual: dict[str, Any] = {"library_name": "transformers"}
-    if head := HEADS.get(type(model).__name__):
-        tags = ("vocabless", getattr(model.config, "variant", None), *more_tags)
-        usual |= {"pipeline_tag": head.pipeline_tag, "tags": [tag for tag in tags if tag]}
+    if head := head_of(model):
+        ours = ("vocabless", getattr(model.config, "variant", None)) if type(model).__name__ in HEADS else ()
+        usual |= {"pipeline_tag": head.pipeline_tag, "tags": [tag for tag in (*ours, *more_tags) if tag] or None}
     return ModelCardData(**usual | {name: value for name, value in fields.items() if value})
 
 
@@ -167,7 +193,9 @@ def _code_table(folder: Path) -> str:
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
     own_widget = {"text": facts.example[0]} if facts.example else {}
-    widget = own_widget if facts.example or facts.is_own_data else HEADS[type(model).__name__].widget
+    widget: Any = own_widget if facts.example or facts.is_own_data else cast(Head, head_of(model)).widget
+    if facts.is_sentence_model:
+        widget = SENTENCE_WIDGET
     of_vectors = {"library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
     return hub_metadata(
         model,
@@ -178,7 +206,7 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
         datasets=list(facts.datasets),
         base_model=facts.base_model,
         metrics=sorted({result.metric_type for result in facts.eval_results}),
-        widget=[dict(widget)] if widget and not facts.is_pair and not facts.is_sentence_model else None,
+        widget=[dict(widget)] if widget and not facts.is_pair else None,
         model_name=title if facts.eval_results else None,
         eval_results=list(facts.eval_results),
     )
@@ -186,11 +214,11 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
 
 def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
     """Returns Python code that loads the model, calls it on an example and prints the answer of a classifier."""
-    head = HEADS[type(model).__name__]
+    head = cast(Head, head_of(model))
     usual = [NEUTRAL_EXAMPLE] if facts.is_own_data else head.example or head.widget.values()
     texts = facts.example or (PAIR_EXAMPLE if facts.is_pair else usual)
     example = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
-    answer = head.answers.get(model.config.problem_type or "") or head.answers.get("", "")
+    answer = head.answers.get(cast(Any, model.config).problem_type or "") or head.answers.get("", "")
     call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
     if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)
         call += "\ninputs = {name: value[None] for name, value in inputs.items()}"

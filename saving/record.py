@@ -85,6 +85,7 @@ class CardFacts:
     train_rows: int | None = None  # with labels of the data
 
     # pre-trained
+    shape: str | None = None  # name of the stock shape, or of the variant before what the run changed of it
     corpus: str | None = None  # names of the corpora
     objective: str | None = None  # what the model learned to predict
     steps: int | None = None  # of the optimizer
@@ -275,6 +276,7 @@ def _pre_trained(results: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "pre-trained",
         "license": licenses.pop() if len(licenses) == 1 else None,
         "start": arguments.get("model_name_or_path"),
+        "shape": arguments.get("variant"),
         "overrides": describe_overrides(str(arguments.get("variant")), arguments.get("overrides")),
         "base_model": start.get("base_model"),
         "language": sorted({*translations, ENGLISH}) if translations else english,

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
+from vocabless.saving.record import provenance
 from vocabless.saving.run_folder import nearest_folder
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
 
@@ -108,9 +109,9 @@ def write_converted(
     """Writes a converted checkpoint into an existing folder: weights, code, tokenizer and README.md.
 
     The title of the README.md is the name of the folder, and its text are the paragraphs. It names `source`, what was
-    converted, as base model if that is a Hub id.
+    converted, as base model if that is a Hub id, and has the licence and the language of its card.
     """
-    metadata = hub_metadata(model, base_model=None if os.path.exists(source) else source)
+    metadata = hub_metadata(model, **provenance(source, from_scratch=False))
     text = "\n\n".join([f"# {folder.name}", *paragraphs])
     save_checkpoint(model, tokenizer, folder)
     ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}\n").save(folder / CARD)

@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 import run_pretraining
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
+from vocabless.saving.model_card import card_for_repository
 from vocabless.training import run as driver
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.masked_lm import MaskedLM
@@ -160,6 +161,15 @@ def test_subwords_are_trained_by_the_same_script_and_the_loss_falls(given, tmp_p
     run_pretraining.main([*PRETRAINING, *flags, "--warmup_steps", "0", "--max_steps", "12"])
     results = read_results(folder)
     assert results["after"]["eval_loss"] < results["before"]["eval_loss"] and (folder / "subword.json").is_file()
+    card = ModelCard.load(folder / "README.md")
+    is_stock = not name.startswith("eelbert")
+    assert ("trust_remote_code" in card.text, "vocabless family" in card.text) == (not is_stock, not is_stock)
+    assert card.data.license == "apache-2.0" and f"`{name}` of " in card.text and card.data.widget
+    names: dict = {}
+    exec(card_for_repository(folder / "README.md", str(folder)).partition("```python\n")[2].partition("```")[0], names)
+    assert names["outputs"].logits.isfinite().all()
+    labels = ["intact", "shuffled", "replaced"] if learned == "shuffle-random" else ["LABEL_0", "LABEL_1"]
+    assert list(names["model"].config.id2label.values()) == labels
     inputs = AutoTokenizer.from_pretrained(folder)("the fox", return_tensors="pt")
     assert AutoModel.from_pretrained(folder)(**inputs).last_hidden_state.shape[2] == 128
 

@@ -143,12 +143,12 @@ def _save(task: Run, trained: Trained, fingerprint: dict[str, Any]) -> None:
     record = {"arguments": fingerprint, "versions": versions(), "parameters": model.num_parameters()}
     results = {"log": trained.log, **record, **trained.results}
     results["arguments"] = without_paths(results["arguments"])
-    if isinstance(tokenizer, VocablessTokenizer):
-        write_card(folder, model, tokenizer.block_size, card_facts(results))
-        if task.checks_standalone:
-            if not loads_without_package(model, tokenizer, folder):
-                raise ValueError(
-                    f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it."
-                )
-            results["loads_without_package_bit_equal"] = True
+    block_size, mask = getattr(tokenizer, "block_size", None), tokenizer.mask_token
+    write_card(folder, model, block_size, card_facts(results), mask)
+    if isinstance(tokenizer, VocablessTokenizer) and task.checks_standalone:
+        if not loads_without_package(model, tokenizer, folder):
+            raise ValueError(
+                f"{folder} loads without vocabless, but gives other outputs; do not use it, and report it."
+            )
+        results["loads_without_package_bit_equal"] = True
     write_json(folder / RESULTS, results)

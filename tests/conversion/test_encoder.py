@@ -35,6 +35,7 @@ def test_the_weights_of_the_encoder_stay_bit_for_bit(kind: str, stock_folder, tm
 @pytest.mark.parametrize("variant", ["eelbert-word-tiny", "eelbert-tiny", "ewe-bert-base", "ewe-bert-bytes-base"])
 def test_the_variant_gives_splitter_coder_and_front_end(variant: str, stock_folder, tmp_path: Path, capsys) -> None:
     source, target = stock_folder("bert", AutoModelForMaskedLM), tmp_path / "words"
+    (Path(source) / "README.md").write_text("---\nlicense: mit\nlanguage: fr\n---\n")
     main(["encoder", source, str(target), "--variant", variant])
     model, tokenizer = (auto.from_pretrained(target) for auto in (AutoModel, AutoTokenizer))
     assert tokenizer.block_size == model.config.block_size
@@ -48,6 +49,7 @@ def test_the_variant_gives_splitter_coder_and_front_end(variant: str, stock_fold
     assert head and all(name in printed for name in ["embeddings.word_embeddings.weight", *head])
     assert printed.splitlines()[-1] == f"The checkpoint is in {target}."
     assert "untrained" in card and "pipeline_tag: feature-extraction" in card
+    assert "license: mit\n" in card and "language: fr\n" in card and "base_model" not in card
 
 
 def test_the_original_teaches_what_it_was_converted_to(stock_folder, tmp_path: Path) -> None:

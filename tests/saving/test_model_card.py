@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from huggingface_hub import ModelCard
+from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 
 from vocabless.joined_code import PROGRAM
 from vocabless.modeling.configuration_vocabless import AUTO_MAP
@@ -66,6 +67,40 @@ def test_a_family_has_a_card_with_its_paper(name: str, save_model) -> None:
     assert "random weights" in text and f"{model.num_parameters():,} parameters" in text
     assert f"writes each unit as a block of {model.config.block_size} bytes." in text
     assert ModelCard.load(folder / CARD).data.license == "apache-2.0"
+
+
+def test_a_sentence_model_has_a_widget_that_compares_texts(save_model) -> None:
+    model, folder = save_model("eelbert-word-tiny")
+    write_card(folder, model, 32, CardFacts(kind="pre-trained", is_sentence_model=True, steps=1, tokens=1))
+    (widget,) = ModelCard.load(folder / CARD).data.widget
+    assert widget["source_sentence"] and len(widget["sentences"]) == 3
+
+
+def test_a_card_of_a_stock_model_has_its_mask_and_no_word_of_our_code(tmp_path: Path) -> None:
+    config = RobertaConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    for model_class, tag in ((RobertaForMaskedLM, "fill-mask"), (RobertaModel, "feature-extraction")):
+        model = model_class(config)
+        model.save_pretrained(tmp_path)
+        facts = CardFacts(
+            kind="pre-trained", shape="roberta-base", steps=1, tokens=1, is_sentence_model=tag != "fill-mask"
+        )
+        write_card(tmp_path, model, None, facts, "<mask>")
+        card = ModelCard.load(tmp_path / CARD)
+        assert "`roberta-base` of the stock architecture `roberta`, pre-trained by" in card.text
+        assert not re.search("trust_remote_code|vocabless|hash|SHA|bytes|\\[MASK]|\n\n\n", card.content)
+        assert card.data.tags == (None if tag == "fill-mask" else ["sentence-transformers"])
+        if tag == "fill-mask":
+            assert card.data.pipeline_tag == tag and card.data.widget == [{"text": "The fox <mask> over the dog."}]
+
+
+def test_a_card_says_whether_a_list_of_ngrams_is_stored(save_model) -> None:
+    model, folder = save_model("hashformer-lsh-proj-tiny")
+    for is_stored in (False, True):
+        if is_stored:
+            (folder / "ngrams.json").write_text('["a"]')
+        write_card(folder, model, 16, RANDOM_WEIGHTS)
+        text = (folder / CARD).read_text(encoding="utf-8")
+        assert ("stores no list of n-grams" in text, "those of `ngrams.json`" in text) == (not is_stored, is_stored)
 
 
 def test_the_rate_to_fine_tune_with_stands_under_the_code(save_model) -> None:

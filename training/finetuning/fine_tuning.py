@@ -15,7 +15,6 @@ from vocabless import VocablessForSequenceClassification
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
-from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.arguments import (
     DataArguments,
     GlueArguments,
@@ -225,8 +224,7 @@ class FineTuning(Run):
         loaded = load_model(finished, self.data, self.folder)
         results = results | {"example": arguments.example}
         if self.training.process_index == 0:
-            if isinstance(loaded.tokenizer, VocablessTokenizer):
-                write_card(self.folder, loaded.model, loaded.tokenizer.block_size, card_facts(results))
+            write_card(self.folder, loaded.model, getattr(loaded.tokenizer, "block_size", None), card_facts(results))
             write_json(self.folder / RESULTS, results)
         return results
 

@@ -60,8 +60,9 @@ class ShuffleRandom(TokenObjective):
         return corrupted, labels
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-        """Returns the number of classes of a stock model's head."""
-        return {} if is_ours(config) else {"num_labels": len(CLASS_NAMES)}
+        """Returns the classes of a stock model's head."""
+        names = {"id2label": CLASS_NAMES, "label2id": {name: label for label, name in CLASS_NAMES.items()}}
+        return {} if is_ours(config) else names
 
     def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
         """Returns the accuracy, the share of the largest class, and the accuracy on each class."""
