@@ -244,7 +244,15 @@ def fingerprint(arguments: ModelArguments, training: ScriptTrainingArguments, *m
 
 
 def set_logging(training: ScriptTrainingArguments) -> None:
-    """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub."""
+    """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub.
+
+    Warns if `accelerate launch` was asked for several processes, for which it sets an address, and started one.
+    """
+    if {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys() and training.world_size == 1:
+        _LOGGER.warning(
+            "accelerate launch was asked for several processes and started one, since on a CPU it needs MPI for more; "
+            "give it --multi_gpu in place of --cpu, and the script --use_cpu true, or use torchrun --nproc_per_node."
+        )
     if training.disable_tqdm:
         datasets.disable_progress_bars()
         transformers_logging.disable_progress_bar()

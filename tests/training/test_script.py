@@ -23,6 +23,7 @@ from vocabless.training.script import (
     check_limits,
     fingerprint,
     flag,
+    set_logging,
     split_batch,
 )
 
@@ -196,3 +197,18 @@ def test_the_fingerprint_of_a_command_leaves_out_which_runs_it_asks_for():
 
     assert of("--task_name", "rte") == of("--task_name", "rte", "mrpc", "--seeds", "2", "--seed", "7", "--example", "a")
     assert of("--task_name", "rte") != of("--task_name", "rte", "--max_seq_length", "9")
+
+
+def test_a_launcher_that_starts_one_process_in_place_of_several_is_warned_of(monkeypatch, caplog):
+    """The variables are those of `accelerate launch --cpu --num_processes N`, which sets the address for N > 1."""
+    training = ScriptTrainingArguments(use_cpu=True)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "True")
+    set_logging(training)
+    assert not caplog.records
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    set_logging(training)
+    assert "started one, since on a CPU it needs MPI" in caplog.text and "torchrun --nproc_per_node" in caplog.text
+    monkeypatch.setattr(ScriptTrainingArguments, "world_size", 2)  # by MPI
+    caplog.clear()
+    set_logging(training)
+    assert not caplog.records
