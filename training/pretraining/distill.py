@@ -15,12 +15,13 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTraine
 
 from vocabless import VocablessModel
 from vocabless.loading import default_encoder
+from vocabless.public_names import without_path
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.record import ENGLISH, STSB, STSB_PAIRS
 from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
-from vocabless.training.load import is_ours
+from vocabless.training.load import has_same_weights, is_ours
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.losses import DirectionLoss, LastStage
 from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, unit_vectors
@@ -42,6 +43,7 @@ from vocabless.training.trainer import ResumableTrainer
 # The texts of a language in an epoch are in proportion to its texts in --parallel to this power.
 LANGUAGE_EXPONENT = 0.3
 CORPUS_SHARE = 0.25  # the least that the texts of --corpus are of an epoch with --parallel
+LARGER_TEACHER = "sentence-transformers/all-MiniLM-L6-v2"
 TEACHER_MEAN = "teacher_mean"  # buffer of a student: what was taken from the teacher's vectors of --corpus, if anything
 
 
@@ -101,8 +103,19 @@ class Distill(Objective):
         return self.teacher is not None
 
     def set_arguments(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> None:
-        """See `Objective.set_arguments`. The teacher embeds no more texts than the steps read."""
+        """See `Objective.set_arguments`. The teacher embeds no more texts than the steps read.
+
+        Raises:
+            ValueError: the teacher is the student.
+        """
         super().set_arguments(arguments, training)
+        source, teacher = arguments.model_name_or_path, self.teacher or default_encoder()
+        if source is not None and has_same_weights(source, teacher):
+            raise ValueError(
+                f"the teacher {without_path(teacher)!r} has the same weights as --model_name_or_path {source}, which "
+                f"learns nothing from it; give a larger model as --teacher, such as {LARGER_TEACHER}: that made a "
+                "sentence encoder better on its own corpus, where shuffle-random and mlm made it worse."
+            )
         if arguments.mix is None and training.max_steps > 0:
             batch = training.train_batch_size * training.gradient_accumulation_steps * training.world_size
             self.max_texts = min(self.max_texts or sys.maxsize, training.max_steps * batch)

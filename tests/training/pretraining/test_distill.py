@@ -52,7 +52,7 @@ def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_
     assert after["eval_loss"] == pytest.approx(1 - after["eval_cosine"])
     assert {"eval_spearman", "eval_teacher_spearman"} <= {*after} and after["eval_recall_at_10"] > 0
     assert str(tmp_path) not in json.dumps(results) and str(tmp_path) not in card
-    assert "`small-teacher`" in card and "SentenceTransformer(" in card and "widget" not in card
+    assert "`small-teacher`" in card and "SentenceTransformer(" in card and "source_sentence" in card
     assert "pipeline_tag: sentence-similarity\n" in card and "\n- sentence-transformers\n" in card
     for name in ("all", "8", "int8", "binary"):
         assert f"| {name} | {100 * after[f'eval_neighbours_{name}']:.1f} | " in card

@@ -1,6 +1,7 @@
 """Objectives: what they do to each token, what they say about themselves, and how a command chooses one."""
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import torch
 from datasets import Dataset
 from transformers import DataCollatorForTokenClassification, EvalPrediction
 
+from vocabless import VocablessForSequenceClassification
 from vocabless.tokenization.block_coders import MASK, special_blocks
-from vocabless.training.pretraining import shuffle_random
+from vocabless.training.pretraining import distill, shuffle_random
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.pretraining.distill import Distill
@@ -115,3 +117,21 @@ def test_an_objective_is_chosen_by_name_or_by_the_variant_and_has_its_own_flags(
 ])  # fmt: skip
 def test_a_teacher_embeds_no_more_texts_than_the_steps_read(flags, texts):
     assert parse_command_line([*flags, "--use_cpu", "true"]).max_texts == texts
+
+
+def test_a_teacher_that_is_the_student_is_refused_and_a_better_one_is_named(
+    encoder, make_teacher, tmp_path, monkeypatch
+):
+    copied, classifier = str(tmp_path / "copy"), str(tmp_path / "classifier")
+    shutil.copytree(encoder, copied)
+    model = VocablessForSequenceClassification.from_pretrained(encoder)
+    model.save_pretrained(classifier)
+    monkeypatch.setattr(distill, "default_encoder", lambda: encoder)
+    for source, teacher in ((encoder, []), (f"{encoder}/", ["--teacher", encoder]), (copied, []), (classifier, [])):
+        with pytest.raises(ValueError, match=r"has the same weights as .*; give a larger model as --teacher, such as"):
+            parse_command_line(["--model_name_or_path", source, "--objective", "distill", *teacher])
+    with torch.no_grad():
+        next(model.vocabless.parameters()).add_(0.1)
+    model.save_pretrained(classifier)
+    for source, teacher in ((classifier, encoder), (encoder, make_teacher(tmp_path / "larger"))):
+        parse_command_line(["--model_name_or_path", source, "--teacher", teacher])
