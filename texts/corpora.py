@@ -13,8 +13,8 @@ from datasets.exceptions import DatasetGenerationError
 from vocabless.public_names import DATASET_ID, EMBEDDED
 from vocabless.texts.documents import HTML, MARKDOWN, read_page
 from vocabless.texts.pydocs import read_pydocs
-from vocabless.texts.tables import FORMATS, check_texts, explained, load_files
-from vocabless.texts.text_format import UTF8, TextFormat, suffix_of
+from vocabless.texts.tables import check_texts, explained, load_files
+from vocabless.texts.text_format import FORMATS, UTF8, TextFormat, suffix_of
 
 CORPUS_FORMATS = FORMATS | dict.fromkeys(MARKDOWN + HTML, "pages")
 
@@ -25,7 +25,7 @@ def first_texts(source: str, text_column: str, text_format: TextFormat, number: 
     try:
         rows = list(islice((row for row in documents if (row["text"] or "").strip()), number))
     except (OSError, ValueError) as error:
-        raise explained(error, find_files(source), f"the corpus {source!r}", text_format) from error
+        raise explained(error, f"the corpus {source!r}") from error
     if not rows:
         raise ValueError(f"the corpus {source!r} holds no text; give files with text in them.")
     return Dataset.from_list(rows)
@@ -53,7 +53,7 @@ def load_text(
         documents = Dataset.from_dict({"text": [text for _, text in read_pydocs(workers)]})
         return documents.to_iterable_dataset(num_shards=max(1, workers)) if streaming else documents
     dataset = _load(source, streaming, text_format)
-    # A stream does not know the columns of json and txt files, but its documents do.
+    # A stream of the Hub may not know its columns, but its documents do.
     features = dataset.features or Dataset.from_list(list(dataset.take(1))).features
     if text_column not in features:
         raise ValueError(f"no column {text_column!r} in {source}; its columns are {', '.join(features)}.")
@@ -131,6 +131,6 @@ def _pages(files: Sequence[str], text_format: TextFormat) -> Iterator[dict[str, 
             with text_format.open(file) as stream:
                 page = read_page(stream.read(), suffix_of(file))
         except ValueError as error:
-            raise explained(error, [file], f"the file {file!r}", text_format) from error
+            raise explained(error, f"the file {file!r}") from error
         if page.text:
             yield {"text": page.text}

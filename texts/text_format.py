@@ -1,13 +1,35 @@
-"""The format of text files that are tables or documents: their encoding and delimiter."""
+"""The format of files of texts, tables or documents: their encoding, their delimiter, and what is in them."""
 
-from collections.abc import Iterator
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from vocabless.texts.csv_records import read_records
+from vocabless.texts.annotated_rows import MARK, read_fasttext
+from vocabless.texts.csv_records import MisreadError, read_records
+from vocabless.texts.json_rows import read_json
 
+FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+PACKED = (".gz", ".bz2", ".xz")
+_OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_FOREIGN = {
+    b"PK\x03\x04": "an Excel workbook or a zip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+    b"\x28\xb5\x2f\xfd": "packed by zstd",
+    b"7z\xbc\xaf\x27\x1c": "packed by 7-Zip",
+    b"%PDF": "a PDF document",
+    b"SQLite format 3\0": "a database of SQLite",
+}  # how files begin that hold no text
 
 
 @dataclass(frozen=True)
@@ -31,9 +53,45 @@ class TextFormat:
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ValueError(f"--delimiter {self.delimiter!r} is not one character; give one, for instance ';' or tab.")
 
-    def open(self, file: str) -> IO[str]:
-        """Opens a text file for reading; its line ends stay as they are, and a byte order mark is left out."""
-        return open(file, encoding="utf-8-sig" if self.encoding == "utf-8" else self.encoding, newline="")
+    @contextmanager
+    def open(self, file: str) -> Iterator[IO[str]]:
+        """Opens a text file, unpacked, for reading; its line ends stay as they are, a byte order mark is left out.
+
+        Raises:
+            MisreadError: the file has another encoding, or is packed and damaged.
+        """
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        with open_bytes(file) as stream:
+            if self.encoding == "utf-8" and stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                encoding = "utf-16"
+            try:
+                yield io.TextIOWrapper(stream, encoding, newline="")
+            except UnicodeError as error:
+                raise self.misread(file, error) from error
+
+    def misread(self, file: str, error: UnicodeError) -> MisreadError:
+        """Returns an error of one sentence for a file of another encoding."""
+        return MisreadError(
+            f"the file {file!r} is not {self.encoding} ({error.args[-1]}); give its own encoding, such as "
+            "--encoding cp1252 for a file of Excel on Windows, or convert it to UTF-8."
+        )
+
+    def rows(self, file: str) -> Iterator[dict[str, Any]]:
+        """Yields the rows of a file that is not parquet; a csv cell that is empty or missing is None."""
+        kind = kind_of(file)
+        if kind == "csv":
+            records = self.records(file)
+            _, header = next(records, (1, []))
+            for _, record in records:
+                yield {name: cell or None for name, cell in zip_longest(header, record)}
+            return
+        with self.open(file) as stream:
+            if kind == "json":
+                yield from read_json(stream, file)
+            elif kind == "fasttext":
+                yield from read_fasttext(stream)
+            else:
+                yield from ({"text": line.rstrip("\r\n")} for line in stream)
 
     def records(self, file: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the header and the rows of a csv or tsv file with their lines, see `read_records`."""
@@ -41,10 +99,11 @@ class TextFormat:
             yield from read_records(stream, self.delimiter or DELIMITERS[suffix_of(file)], file)
 
     def row_lines(self, file: str) -> list[int]:
-        """Returns the line in which each row of a csv, tsv or jsonl file begins, from 1; none for parquet."""
-        if suffix_of(file) in DELIMITERS:
+        """Returns the line in which each row of a file begins, from 1; none for parquet."""
+        kind = kind_of(file)
+        if kind == "csv":
             return [line for line, _ in self.records(file)][1:]
-        if suffix_of(file) == ".parquet":
+        if kind == "parquet":
             return []
         with self.open(file) as stream:
             return [number for number, text in enumerate(stream, 1) if text.strip()]
@@ -54,5 +113,47 @@ UTF8 = TextFormat()
 
 
 def suffix_of(file: str) -> str:
-    """Returns the last suffix of a file, in lower case."""
-    return Path(file).suffix.lower()
+    """Returns the last suffix of a file, in lower case; of a packed file the one before.
+
+    >>> suffix_of("a.b.CSV"), suffix_of("a.jsonl.gz")
+    ('.csv', '.jsonl')
+    """
+    path = Path(file.lower())
+    return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+
+
+@contextmanager
+def open_bytes(file: str) -> Iterator[Any]:
+    """Opens a file for reading bytes; one that is packed by gzip, bzip2 or xz is unpacked, whatever its name.
+
+    Raises:
+        MisreadError: the file is packed and damaged.
+    """
+    with open(file, "rb") as stream:
+        start = stream.peek(8)
+    opener = next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), open)
+    try:
+        with opener(file, "rb") as stream:
+            yield stream
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        raise MisreadError(f"the file {file!r} is packed and damaged ({error}); pack it again.") from error
+
+
+def kind_of(file: str) -> str | None:
+    """Returns the format of a file, one of `FORMATS` or `fasttext`, by how it begins, or else by its name.
+
+    Raises:
+        MisreadError: it is a file of another program.
+    """
+    with open_bytes(file) as stream:
+        start = stream.peek(8).removeprefix(codecs.BOM_UTF8)
+    if found := next((kind for mark, kind in _FOREIGN.items() if start.startswith(mark)), None):
+        raise MisreadError(f"the file {file!r} is {found}, not text; unpack it, or save it as csv in UTF-8.")
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(MARK.encode()):
+        return "fasttext"
+    kind = FORMATS.get(suffix_of(file))
+    if kind in ("csv", "json") and start[:16].lower().startswith((b"<html", b"<!doctype html")):
+        raise MisreadError(f"the file {file!r} is a web page, no table; save the table itself as csv.")
+    return "json" if kind == "csv" and re.match(rb"\[?\s*\{\s*\"", start) else kind
