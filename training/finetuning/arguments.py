@@ -49,7 +49,7 @@ class DataSource:
     data_dir: str | None = flag(
         None, "Folder with a subfolder of parquet files for each GLUE task. None downloads GLUE."
     )
-    train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json or parquet file.")
+    train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json, parquet or fastText file.")
     validation_file: str | None = flag(None, "File to evaluate on. None holds out a part of the training data.")
     test_file: str | None = flag(None, "File to predict; if it has labels, it is scored.")
     dataset_name: str | None = flag(
@@ -73,7 +73,7 @@ class DataArguments(TextFileArguments, DataSource):
     label_separator: str | None = flag(None, "Separator of several labels in one string, for csv files.")
     problem_type: str | None = flag(
         None,
-        "single_label_classification (None: of strings and integers), regression (floats) or "
+        "single_label_classification (None: of strings and whole numbers), regression (other numbers) or "
         "multi_label_classification (lists).",
     )
     validation_split_percentage: float | None = flag(

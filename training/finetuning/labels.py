@@ -1,4 +1,7 @@
-"""Cells of label columns → labels: names, numbers or lists of names, and the kind of problem that they make."""
+"""Cells of label columns → labels: names, numbers or lists of names, and the kind of problem that they make.
+
+`doubts.py` tells what may be meant otherwise.
+"""
 
 import ast
 import re
@@ -11,7 +14,6 @@ from datasets import ClassLabel, Dataset, Value
 from vocabless.texts.tables import STRING_TYPES, column_type
 from vocabless.texts.text_format import DELIMITERS, suffix_of
 from vocabless.training.finetuning.arguments import DataArguments
-from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
 
 MOST_NAMED = 10  # rows or labels in a message
@@ -22,6 +24,9 @@ _READERS: list[tuple[str, str, Callable[[str], Any]]] = [
     ("float64", r"[-+]?(((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|inf)", float),
     ("bool", "(?i:true|false)", lambda cell: cell.lower() == "true"),
 ]
+# The same for numbers that are written for people. Three digits after a comma may be thousands.
+_WRITTEN_NUMBERS = [r"[-+]?(0|[1-9]\d*)(,(?!\d{3}$)\d+)?", r"[-+]?\d+([.,]\d+)?\s?%"]
+MOST_CODES = 10  # different whole numbers, written as 1.0, that are classes: pandas writes so beside empty cells
 _LIST = re.compile(r"[\[({].*[\])}]", re.S)
 _MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
@@ -33,7 +38,7 @@ def parse_labels(
 
     Args:
         cells: of `train` and of other splits that have labels, see `read_cells`.
-        columns: the label columns. Several with 0 and 1 alone are labels: those of a row have 1.
+        columns: names of the label columns. Several with 0 and 1 alone are labels: those of a row have 1.
         feature: of the first column, in the training data.
         arguments: without a problem type, it is the one that fits the column; without a separator, a string is one
             label, or the list that it shows.
@@ -43,6 +48,7 @@ def parse_labels(
     """
     names: Sequence[str] = []
     problem_type, separator = arguments.problem_type, arguments.label_separator
+    separator = separator and separator.replace(r"\n", "\n")
     inner = getattr(feature, "feature", feature)
     is_list = len(columns) > 1 or separator is not None
     if not isinstance(inner, ClassLabel):
@@ -61,6 +67,8 @@ def parse_labels(
     if not is_list and not _are_strings(cells["train"]):
         strings = {split: part for split, part in cells.items() if _are_strings(part)}
         cells = {**cells, **{split: _read_numbers(part, problem_type)[1] for split, part in strings.items()}}
+        if are_codes(cells["train"]):
+            feature = Value("int64")
     problem_class = _problem_class(problem_type, columns[0], feature, is_list)
     labels = {split: _parsed(part, problem_class, split, separator) for split, part in cells.items()}
     found = {name for label in labels["train"] for name in Problem.names_in(label)}
@@ -68,26 +76,15 @@ def parse_labels(
     return problem_class(names or sorted(found, key=int if is_number else None)), labels
 
 
-def describe_labels(task: TaskData) -> list[str]:
-    """Returns a sentence for each doubt: labels that differ by case alone, and test labels that are not learned."""
-    forms: dict[str, list[str]] = {}
-    for name in task.problem.labels:
-        forms.setdefault(name.casefold(), []).append(name)
-    alike = ["/".join(names) for names in forms.values() if len(names) > 1]
-    notes = [f"Labels that differ by case alone: {enumerated(alike)}."] if alike else []
-    return notes + [f"{note}." for note in unlearned_labels(task)]
+def are_codes(cells: Cells) -> bool:
+    """Returns whether numbers are classes: few whole ones, at least two rows for each.
 
-
-def unlearned_labels(task: TaskData) -> list[str]:
-    """Returns a footnote for test rows that have labels of no training row."""
-    notes = []
-    for examples in task.test.values():
-        labels = [label for label in examples.labels or [] if label is not None]
-        if names := task.problem.unknown_labels(labels):
-            count = sum(bool(task.problem.unknown_labels([label])) for label in labels)
-            rows = f"{count:,} of {len(labels):,} test rows have labels of no training row"
-            notes.append(f"{task.name}: {rows}, {enumerated(names)}, which count as mistakes")
-    return notes
+    >>> are_codes([1.0, 0.0, 1.0, None, 0.0]), are_codes([0.5, 1.0] * 2), are_codes([1.0, 2.0])
+    (True, False, False)
+    """
+    known = [cell for cell in cells if cell is not None]
+    are_whole = all(isinstance(cell, float | int) and float(cell).is_integer() for cell in known)
+    return are_whole and len(set(known)) <= min(MOST_CODES, len(known) // 2)
 
 
 def _mapped(change: Callable[[Any], Any], cells: Mapping[str, Cells]) -> dict[str, Cells]:
@@ -123,10 +120,12 @@ def _are_marks(cells: Mapping[str, Cells], columns: Sequence[str]) -> bool:
 
 
 def _list_in(cell: Any) -> list[Any] | None:
-    """Returns the list that a string shows, as pandas writes it; None if it shows none.
+    """Returns the list that a string shows, as pandas or Label Studio writes it; None if it shows none.
 
     >>> _list_in("['bad', 'hotel']"), _list_in("bad"), _list_in("[neutral]")
     (['bad', 'hotel'], None, None)
+    >>> _list_in('{"choices":["bad","hotel"]}')
+    ['bad', 'hotel']
     """
     if not isinstance(cell, str) or not _LIST.fullmatch(cell):
         return None
@@ -140,6 +139,8 @@ def _list_in(cell: Any) -> list[Any] | None:
         raise ValueError(
             f"the label {cell!r} is no list that can be read; write ['a', 'b'], or give --label_separator."
         )
+    if isinstance(value, dict) and len(value) == 1:
+        (value,) = value.values()
     return sorted(value, key=str) if isinstance(value, set) else [*value] if isinstance(value, list | tuple) else None
 
 
@@ -152,6 +153,15 @@ def _read_numbers(cells: Cells, problem_type: str | None) -> tuple[Value, Cells]
             is_code = dtype == "float64" and problem_type not in (None, Regression.name)
             if not is_code or all(float(cell).is_integer() for cell in known):
                 return Value(dtype), [None if cell is None else read(cell) for cell in cells]
+    has_mark = any(re.search("[,%]", cell) for cell in known)
+    if (
+        has_mark
+        and problem_type in (None, Regression.name)
+        and any(all(re.fullmatch(pattern, cell) for cell in known) for pattern in _WRITTEN_NUMBERS)
+    ):
+        numbers = [None if cell is None else float(cell.rstrip("% \u00a0").replace(",", ".")) for cell in cells]
+        if problem_type is not None or not are_codes(numbers):
+            return Value("float64"), numbers
     return Value("string"), cells
 
 

@@ -67,6 +67,8 @@ class Problem(ABC):
         Raises:
             ValueError: the label does not fit the problem.
         """
+        if isinstance(label, list) and len(label) == 1:
+            (label,) = label
         if isinstance(label, list | dict):
             raise ValueError(f"the label {label!r} is a {type(label).__name__}")
         if isinstance(label, float) and not math.isfinite(label):

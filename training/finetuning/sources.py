@@ -6,7 +6,8 @@ that are held out.
 
 import os
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,21 @@ from datasets import Dataset
 
 from vocabless.texts.corpora import load_hub
 from vocabless.texts.tables import check_texts, column_type, read_files
-from vocabless.texts.text_format import suffix_of
+from vocabless.texts.text_format import PACKED, suffix_of
 from vocabless.training.finetuning.arguments import DataArguments, DataSource
 from vocabless.training.finetuning.data import Examples, TaskData
+from vocabless.training.finetuning.doubts import (
+    doubts,
+    errors_in,
+    is_row,
+    rejections,
+    rows_left_out,
+    short,
+    without_errors,
+)
 from vocabless.training.finetuning.held_out import choose_validation
-from vocabless.training.finetuning.labels import describe_labels, enumerated, parse_labels, read_cells, unlearned_labels
+from vocabless.training.finetuning.labels import enumerated, parse_labels, read_cells
+from vocabless.training.finetuning.problems import Problem
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
@@ -27,6 +38,7 @@ WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
 TAG_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio")
 TAGGER = "this command labels whole texts: see 'Train a tagger' in docs/pipelines.md for a tag of each word."
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
+MOST_COLUMNS = 20  # in a message
 SPLITS = ("train", "validation", "test")
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
@@ -44,49 +56,77 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
             validation rows have labels that the training rows lack.
     """
     name, tables = data_name(arguments), _read_tables(arguments)
-    train = tables["train"]
-    texts: Sequence[str] = arguments.text_column or ()
-    if not texts and not {*TEXT_COLUMNS} & {*train.column_names}:
-        texts = next((pair for pair in PAIR_COLUMNS if {*pair} <= {*train.column_names}), ())
-    _check_no_tags(train, texts)
-    text_columns, labels = find_columns(
-        train,
-        "train",
-        (texts, TEXT_COLUMNS, "--text_column"),
-        (arguments.label_column or (), LABEL_COLUMNS, "--label_column"),
-    )
-    examples = {}
-    for split, table in tables.items():
-        has_labels = {*labels} <= {*table.column_names} and any(
-            cell is not None for cell in read_cells(table, labels[:1])
+    texts, labels = _columns(tables["train"], arguments)
+    tables = {split: _with_names(table, [*texts, *labels]) for split, table in tables.items()}
+    left_out = {split: rows_left_out(table, [*texts, *labels]) for split, table in tables.items()}
+    examples = {
+        split: _read(table, split, texts, labels, arguments.group_column).select(
+            [row for row in range(len(table)) if row not in left_out[split]]
         )
-        examples[split] = read_examples(table, split, text_columns, labels if has_labels or split != "test" else ())
-    if arguments.group_column is not None:
-        ((column,),) = find_columns(train, "train", ([arguments.group_column], (), "--group_column"))
-        cells = enumerate(train[column])  # an empty one is a group of its own, and a list is a group, too
-        groups = [row if cell in (None, "") else repr(cell) for row, cell in cells]
-        examples["train"] = replace(examples["train"], groups=groups)
-    cells_of = {split: part.labels for split, part in examples.items() if part.labels is not None}
-    problem, parsed = parse_labels(cells_of, labels, train.features[labels[0]], arguments)
+        for split, table in tables.items()
+    }
+    cells = {split: part.labels for split, part in examples.items() if part.labels is not None}
+    problem, parsed = parse_labels(cells, labels, tables["train"].features[labels[0]], arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
+    notes = []
     for split, part in examples.items():
-        _check_empty_rows(part, split, arguments)
+        errors = errors_in(tables[split], [*texts, *labels])
+        _check_empty_rows(part, split, arguments, left_out[split], errors)
+        reasons = Counter(left_out[split].values())
+        rows = f"{len(tables[split]):,} {'training' if split == 'train' else split} rows"
+        notes += [f"{count:,} of {rows} are left out: {reason}" for reason, count in reasons.items()]
+        notes += [errors] if errors else []
+    _check_names(problem, examples.get("validation"))
+    test = {"": examples["test"]} if "test" in examples else {}
+    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
+    if is_row(tables["train"], [*texts, *labels]):
+        notes.append("the names of columns seem to be a row, which is not read; write names above it as the first line")
+    notes += [*rejections(tables["train"], [*texts, *labels]), *doubts(task, cells["train"], arguments.problem_type)]
+    task = replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
+    return choose_validation(task, arguments, scores_folds, examples.get("validation"))
+
+
+def _check_names(problem: Problem, validation: Examples | None) -> None:
+    """Raises ValueError if there are too few labels, or if validation rows have others."""
     if len(problem.labels) < problem.min_labels:
         raise ValueError(
             f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)}); "
             f"{problem.name} needs at least {problem.min_labels}."
         )
-    test = {"": examples["test"]} if "test" in examples else {}
-    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(text_columns))
-    validation = examples.get("validation")
     if unknown := problem.unknown_labels([] if validation is None else validation.labels or []):
         raise ValueError(
             f"the validation rows have labels that the training rows do not have: {enumerated(unknown)}; drop these "
             "rows, add training rows, or give parquet files whose label column declares all names "
             "(datasets.ClassLabel)."
         )
-    task = replace(task, footnotes=tuple(unlearned_labels(task)))
-    return choose_validation(task, arguments, scores_folds, validation)
+
+
+def _columns(train: Dataset, arguments: DataArguments) -> list[list[str]]:
+    """Returns the columns of the texts and those of the labels."""
+    texts: Sequence[str] = arguments.text_column or ()
+    if not texts and not any(_named(train, name) for name in TEXT_COLUMNS):
+        texts = next((pair for pair in PAIR_COLUMNS if all(_named(train, name) for name in pair)), ())
+    _check_no_tags(train, texts)
+    wanted = (texts, TEXT_COLUMNS, "--text_column"), (arguments.label_column or (), LABEL_COLUMNS, "--label_column")
+    return find_columns(train, "train", *wanted)
+
+
+def _with_names(table: Dataset, names: Sequence[str]) -> Dataset:
+    """Returns a table in which columns have the names that others have in another case, or with white space."""
+    found = {column: name for name in names for column in _named(table, name) if column != name}
+    return table.rename_columns(found)
+
+
+def _read(table: Dataset, split: str, texts: Sequence[str], labels: Sequence[str], group: str | None) -> Examples:
+    """Returns the examples of a split; a test split may have no labels, and the training rows alone have groups."""
+    has_labels = {*labels} <= {*table.column_names} and any(cell is not None for cell in read_cells(table, labels[:1]))
+    examples = read_examples(table, split, texts, labels if has_labels or split != "test" else ())
+    columns = {name: without_errors(column) for name, column in vars(examples).items() if column is not None}
+    if group is not None and split == "train":
+        ((name,),) = find_columns(table, "train", ([group], (), "--group_column"))
+        cells = enumerate(table[name])  # an empty one is a group of its own, and a list is a group, too
+        columns["groups"] = [row if cell in (None, "") else repr(cell) for row, cell in cells]
+    return Examples(**columns)
 
 
 def describe_own_data(task: TaskData, problem_type: str | None) -> str:
@@ -94,13 +134,15 @@ def describe_own_data(task: TaskData, problem_type: str | None) -> str:
 
     `problem_type` is what the user gave.
     """
-    names = ", ".join(task.problem.labels[:5]) + (", …" if len(task.problem.labels) > 5 else "")
+    names = ", ".join(" ".join(name.split()) for name in task.problem.labels[:5]) + (
+        ", …" if len(task.problem.labels) > 5 else ""
+    )
     labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
     origin = ", inferred from the labels; --problem_type changes it" if problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
     rows = f"{len(task.validation['']):,} {'of them scored' if task.is_cross_validated else 'validation rows'}"
     data = f"Data {task.name}: {len(task.train):,} training rows and {rows}, text in {columns}; "
-    return "\n".join([f"{data}{task.problem.name}{labels}{origin}.", *describe_labels(task)])
+    return "\n".join([f"{data}{task.problem.name}{labels}{origin}.", *(f"{note}." for note in task.footnotes)])
 
 
 def data_name(source: DataSource) -> str:
@@ -116,7 +158,8 @@ def data_name(source: DataSource) -> str:
         name, _, _ = str(source.dataset_name).partition("@")
         return name.rpartition("/")[2].replace(":", "-")
     file = Path(source.train_file)
-    stem = SHARD.sub("", file.stem, count=1)
+    name = file.stem if file.suffix.lower() in PACKED else file.name
+    stem = SHARD.sub("", Path(name).stem, count=1)
     homes = {folder for home in (Path.cwd(), Path.home()) for folder in (home, *home.parents)}
     names = [stem, *(folder.name for folder in Path(os.path.abspath(file)).parents if folder not in homes)]
     return " ".join(next((name for name in names if name.lower() not in GENERAL_NAMES), stem).splitlines())
@@ -128,7 +171,11 @@ def _read_tables(arguments: DataArguments) -> dict[str, Dataset]:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         if tagged := next((file for file in files.values() if file and suffix_of(file) in TAG_FILES), None):
             raise ValueError(f"the file {tagged!r} has a word and its tag in each line; {TAGGER}")
-        return {split: read_files([file], arguments.text_format) for split, file in files.items() if file is not None}
+        return {
+            split: read_files([file], arguments.text_format).flatten()
+            for split, file in files.items()
+            if file is not None
+        }
     hub_id = str(arguments.dataset_name)
     splits = load_hub(hub_id, "data set", "check --dataset_name.")
     tables = {split: splits[split] for split in SPLITS if split in splits and len(splits[split])}
@@ -137,51 +184,67 @@ def _read_tables(arguments: DataArguments) -> dict[str, Dataset]:
     return tables
 
 
-def _check_empty_rows(examples: Examples, split: str, arguments: DataArguments) -> None:
+def _check_empty_rows(
+    examples: Examples, split: str, arguments: DataArguments, left_out: Collection[int], errors: str
+) -> None:
     """Raises an error that names all rows without a text or, if the split has labels, without a label."""
     empty = {"text": examples.empty_rows()}
     empty["label"] = [row for row, label in enumerate(examples.labels or []) if label is None]
     if any(empty.values()):
         file = None if arguments.train_file is None else getattr(arguments, f"{split}_file")
         lines = [] if file is None else arguments.text_format.row_lines(file)
-        unit, numbers = ("line", lines) if len(lines) == len(examples) else ("row", range(len(examples)))
-        places = {what: enumerated([numbers[row] for row in rows]) for what, rows in empty.items() if rows}
+        count = len(examples) + len(left_out)
+        unit, numbers = ("line", lines) if len(lines) == count else ("row", range(count))
+        kept = [number for row, number in enumerate(numbers) if row not in left_out]
+        places = {what: enumerated([kept[row] for row in rows]) for what, rows in empty.items() if rows}
         parts = [f"no {what} in {unit}{'s' * (len(empty[what]) > 1)} {place}" for what, place in places.items()]
+        parts[-1] += errors and f" ({errors})"
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
 
 
 def find_columns(table: Dataset, where: str, *wanted: tuple[Sequence[str], Sequence[str], str]) -> list[list[str]]:
     """Returns for each of `wanted` the columns with these names; without names, the first candidate in the table.
 
-    `wanted` are names, candidates, and the flag that names such columns.
+    `wanted` are names, candidates, and the flag that names such columns. White space at the ends of names does not
+    count, nor does their case, unless two columns differ by it.
 
     Raises:
         ValueError: the table, for the message `where`, lacks columns; the sentence has all of them.
     """
-    existing = table.column_names
     found, missing, flags = [], [], []
     for names, candidates, flag in wanted:
-        columns = list(names) or [name for name in candidates if name in existing][:1]
-        lacking = [name for name in names if name not in existing]
+        columns = [column for name in names for column in _named(table, name)]
+        if not names:
+            columns = next(filter(None, (_named(table, name) for name in candidates)), [])
+        lacking = [name for name in names if not _named(table, name)]
         if lacking or not columns:
             missing.append(f"no column {', '.join(lacking) or ' or '.join(candidates)}")
             flags.append(flag)
         found.append(columns)
     if missing:
-        raise ValueError(
-            f"{where} has {' and '.join(missing)}; its columns are {', '.join(existing)}: give one by "
-            f"{' and one by '.join(flags)}."
-        )
+        existing = table.column_names
+        remedy = f"give one by {' and one by '.join(flags)}"
+        if is_row(table, existing):
+            remedy = "they seem to be a row; write a first line with the names of the columns, such as text,label"
+        shown = ", ".join(map(short, existing[:MOST_COLUMNS])) + ", …" * (len(existing) > MOST_COLUMNS)
+        raise ValueError(f"{where} has {' and '.join(missing)}; its columns are {shown}: {remedy}.")
     return found
+
+
+def _named(table: Dataset, name: str) -> list[str]:
+    """Returns the column with a name, or the only one that has it in another case or with white space; else nothing."""
+    alike = [column for column in table.column_names if column.strip().casefold() == name.strip().casefold()]
+    return [name] if name in table.column_names else alike if len(alike) == 1 else []
 
 
 def _check_no_tags(table: Dataset, names: Sequence[str]) -> None:
     """Raises ValueError if the rows are lists of words with a tag each, as of CoNLL 2003."""
     columns = [name for name in names if name in table.column_names]
-    if not names and not {*TEXT_COLUMNS} & {*table.column_names}:
+    if not names and not any(_named(table, name) for name in TEXT_COLUMNS):
         columns = [name for name in WORD_COLUMNS if name in table.column_names]
     for name in columns:
-        if column_type(table.features[name]) == "lists":
+        is_list = column_type(table.features[name]) == "lists"
+        if is_list and not any(" " in str(word) for word in table[0][name] or ()):
             raise ValueError(f"the column {name!r} holds lists of words; {TAGGER}")
 
 

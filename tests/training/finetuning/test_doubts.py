@@ -99,6 +99,7 @@ def test_rows_that_another_column_rejects_are_told(tmp_path) -> None:
         assert said == ["mine: 2 rows are rejected by the column 'status', but read; drop those that are wrong."]
         assert len(task.train) == 6
     assert load(tmp_path, {"label": XY, "status": ["approved"] * 6, "kind": ["reject", "other"] * 3})[1] == []
+    assert load(tmp_path, {"label": ["approved", "rejected"] * 3})[1] == []
 
 
 def test_further_headers_of_a_survey_are_left_out(tmp_path) -> None:

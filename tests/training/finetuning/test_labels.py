@@ -1,4 +1,4 @@
-"""Cells of label columns: codes, marks, lists as text, spaces, and labels that differ by case or are not learned."""
+"""Cells of label columns: codes, numbers, marks, lists as text, and spaces."""
 
 import json
 
@@ -17,7 +17,11 @@ def load(folder, cells, test=(), **options):
         file, header = folder / f"{name}.csv", ",".join(["text", *options.get("label_column", ["label"])])
         if isinstance(rows[0], dict):
             file, header = folder / f"{name}.jsonl", ""
-        lines = [json.dumps({"text": "t"} | row) if isinstance(row, dict) else f"t,{row}" for row in rows]
+        texts = [f"t{number}" for number in range(len(rows))]
+        lines = [
+            json.dumps({"text": text} | row) if isinstance(row, dict) else f"{text},{row}"
+            for text, row in zip(texts, rows, strict=True)
+        ]
         file.write_text("\n".join([header, *lines]))
         options[f"{name}_file"] = str(file)
     options["validation_file"] = options["train_file"]
@@ -36,6 +40,8 @@ SINGLE = {"problem_type": "single_label_classification"}
     ([{"label": code} for code in CODES], ["010"], CODES, ["010"], {}),
     (["1", "0"], ["1.0"], ["0", "1"], ["1"], {}),
     (["0.5", "2"], ["3"], [], [3.0], {}),
+    (["3.0"] * 3 + ["4.0"], [], [], None, {"problem_type": "regression"}),
+    (["4%", "7 %"], ["4%"], ["4%", "7 %"], ["4%"], SINGLE),
     (["1.10", "1.1"], ["1.10"], ["1.1", "1.10"], ["1.10"], SINGLE),
     (["true", "FALSE"], ["True"], ["False", "True"], ["True"], {}),
     ([" a", "b  "], ["a "], ["a", "b"], ["a"], {}),
@@ -49,8 +55,9 @@ SINGLE = {"problem_type": "single_label_classification"}
     (["a,b", ",b"], [], ["a", "b"], None, TWO),
 ])  # fmt: skip
 def test_labels_are_read(cells, test, labels, tested, options, tmp_path) -> None:
-    task, described = load(tmp_path, cells, test, **options)
-    assert task.problem.labels == labels and "\n" not in described
+    task, described = load(tmp_path, cells * 2, test, **options)
+    assert task.problem.labels == labels
+    assert all("rows have the texts of training rows" in line for line in described.splitlines()[1:])
     assert (task.test[""].labels if task.test else None) == tested
 
 
@@ -77,9 +84,25 @@ def test_labels_that_would_be_misread_are_named(cells, test, options, sentence, 
         load(tmp_path, cells, test, **options)
 
 
-def test_labels_in_another_case_and_labels_that_are_not_learned_are_named_in_a_line(tmp_path) -> None:
-    task, described = load(tmp_path, ["good", "bad", "BAD"], ["Good", "bad", "Bad"])
-    _, alike, unlearned = described.splitlines()
-    assert alike == "Labels that differ by case alone: BAD/bad."
-    assert "2 of 3 test rows have labels of no training row, Good and Bad, which count as mistakes." in unlearned
-    assert unlearned.removesuffix(".") in task.footnotes
+NUMBER = "regression"
+NAME = "single_label_classification"
+
+
+@pytest.mark.parametrize(("cells", "problem_type", "found"), [
+    (["1.0", "0.0"] * 2, None, ["1", "0"] * 2),  # as pandas writes them beside an empty cell
+    ([{"label": 1.0}, {"label": 0.0}] * 2, None, ["1", "0"] * 2),
+    (["1.0", "0.0"] * 2, NUMBER, [1.0, 0.0] * 2),
+    (["1.0", "2.0", "3.0"], None, [1.0, 2.0, 3.0]),
+    (["1.0", "0.5"] * 2, None, [1.0, 0.5] * 2),
+    (['"3,5"', '"1,25"', "4", '"-0,5"'], None, [3.5, 1.25, 4.0, -0.5]),
+    (['"3,5"', '"1,25"'], NAME, ["3,5", "1,25"]),
+    (['"1,200"', '"3,5"'], None, ["1,200", "3,5"]),  # perhaps thousands
+    (["10%", "2.5 %", '"3,5%"'], None, [10.0, 2.5, 3.5]),
+    (["7%", "19%"] * 2, None, ["7%", "19%"] * 2),
+    (["7%", "19%"] * 2, NUMBER, [7.0, 19.0] * 2),
+    ([{"label": ["a"]}, {"label": ["b"]}], NAME, ["a", "b"]),
+    (['"{""choices"":[""a"",""b""]}"', "a"], None, [["a", "b"], ["a"]]),  # of Label Studio
+])  # fmt: skip
+def test_numbers_that_people_and_programs_write_are_read(cells, problem_type, found, tmp_path) -> None:
+    options = {"problem_type": problem_type} if problem_type else {}
+    assert load(tmp_path, cells, **options)[0].train.labels == found

@@ -82,6 +82,7 @@ def test_usual_names_of_pairs_are_found(names, tmp_path, empty_cache) -> None:
     ("{here}/train.csv", "train"),
     ("{here}/spam/train.csv", "spam"),
     ("beasts\nof prey.csv", "beasts of prey"),
+    ("data/spam.csv.gz", "spam"),
 ])  # fmt: skip
 def test_data_have_the_name_of_their_file_or_of_another_folder_than_the_users(file, name, tmp_path, monkeypatch):
     here = tmp_path / "clone" / "work"
@@ -98,6 +99,28 @@ def test_a_data_set_of_the_hub_has_a_configuration_and_a_revision(monkeypatch) -
     arguments = DataArguments(dataset_name="you/films:small@v2")
     assert load_own_data(arguments).name == data_name(arguments) == "films-small"
     assert asked == [{"path": "you/films", "name": "small", "revision": "v2"}]
+
+
+def test_columns_are_found_in_any_case_and_with_white_space(tmp_path, empty_cache) -> None:
+    test = tmp_path / "new.csv"
+    test.write_text("label,text,GROUP\nx,c,1\n")
+    rows = "\ufeffText , LABEL,Group\na,x,1\nb,y,2\n"
+    for options in ({}, {"text_column": ["text"], "label_column": [" Label"], "group_column": "group"}):
+        task = read(tmp_path / "mine.csv", rows, validation_file=str(test), test_file=str(test), **options)
+        assert (task.train.texts, task.train.labels, task.text_columns) == (["a", "b"], ["x", "y"], ("Text ",))
+        assert (task.validation[""].texts, task.test[""].labels) == (["c"], ["x"])
+    with pytest.raises(ValueError, match="no column text or sentence; its columns are Text, TEXT, label"):
+        read(tmp_path / "mine.csv", "Text,TEXT,label\na,b,x\n")  # which one?
+    task = read(tmp_path / "mine.csv", "Text,text,label\na,b,x\nc,d,y\n", validation_file=str(test))
+    assert task.train.texts == ["b", "d"]
+    pairs = read(tmp_path / "mine.csv", "Sentence1,Sentence2 ,Label\na,b,x\nc,d,x\ne,f,y\ng,h,y\n")
+    assert pairs.text_columns == ("Sentence1", "Sentence2 ")
+
+
+def test_columns_within_objects_have_names_with_dots(tmp_path, empty_cache) -> None:
+    columns = {"data": [{"text": text} for text in TEXTS], "cats": [{"x": 1.0, "y": 0.0}, {"x": 0.0, "y": 1.0}] * 2}
+    task = load(tmp_path, columns, text_column=["data.text"], label_column=["cats.x", "cats.y"])
+    assert task.problem.labels == ["cats.x", "cats.y"] and ["cats.y"] in task.train.labels
 
 
 def test_columns_that_are_missing_are_told_together(tmp_path, empty_cache) -> None:
@@ -124,17 +147,17 @@ XY, SINGLE = ["x", "y"] * 2, "single_label_classification"
 
 @pytest.mark.parametrize(("columns", "problem_type", "sentence"), [
     ({"label": [0.5, 1.5, float("inf"), 2.0]}, None, "row 2 of train .* the label inf is not a finite number"),
-    ({"label": [0.5, float("nan")] * 2}, SINGLE, "row 1 of train .* the label nan is not a finite number; mend"),
+    ({"label": [0.5, float("nan")] * 2}, SINGLE, "has no label in lines 2 and 4; fill them or drop them"),
     ({"label": ["1", "2", "nan", "3"]}, "regression", "row 2 of train .* 'nan' is not a finite number; mend"),
-    ({"label": [{"a": 1}] * 4}, "regression", "row 0 of train .* is not a number"),
-    ({"label": [{"a": 1}] * 4}, SINGLE, "row 0 of train .* is a dict"),
-    ({"label": [{"a": 1}] * 4}, None, "the column 'label' holds objects; labels are"),
+    ({"label": [["a", "b"]] * 4}, SINGLE, "row 0 of train .* is a list"),
+    ({"label": [[{"a": 1}]] * 4}, None, "the column 'label' holds lists of objects; labels are"),
+    ({"label": [{"a": 1}] * 4}, None, "no column label or .*; its columns are text, label.a: give one by --label_col"),
     ({"label": ["['a']", 1, "x", "x"]}, None, "the column 'label' holds values of several types; labels are"),
-    ({"a": [0.0] * 4, "b": [0.0, float("nan"), 1.0, 1.0]}, None, "row 1 of train .* the label nan is not"),
+    ({"a": [0.0] * 4, "b": [0.0, float("inf"), 1.0, 1.0]}, None, "row 1 of train .* the label inf is not"),
     ({"label": XY, "text": [1, "b", "c", "d"]}, None, "'text' of train holds values of several types, not text"),
     ({"label": XY, "text": [["a"], "b", "c", "d"]}, None, "'text' of train holds values of several types, not"),
-    ({"label": XY, "text": [{"a": 1}] * 4}, None, "'text' of train holds objects, not text; name a column"),
-    ({"label": XY, "text": [[1]] * 4}, None, "the column 'text' of train holds lists, not text; name a column"),
+    ({"label": XY, "text": [{"a": 1}] * 4}, None, "no column text or sentence; its columns are text.a, label: give"),
+    ({"label": XY, "text": [["a b", "c d"]] * 4}, None, r"holds lists, not text; .* as pandas' explode\('text'\) does"),
 ])  # fmt: skip
 def test_a_text_or_a_label_that_does_not_fit_is_named(columns, problem_type, sentence, tmp_path, empty_cache) -> None:
     options = {"problem_type": problem_type} | ({"label_column": ["a", "b"]} if "a" in columns else {})
@@ -174,7 +197,7 @@ def test_copies_that_differ_in_case_marks_or_space_are_held_out_together_and_cou
     parts = task.train, task.validation[""]
     train, held_out = ({text.lower().strip("!").split()[1] for text in part.texts} for part in parts)
     assert len(task.validation[""]) == 8 and len(held_out) == 2 and not train & held_out
-    assert "mine: 24 of 32 training rows are copies of others" in task.footnotes[0]
+    assert "mine: 24 of 32 training rows are copies of others" in task.footnotes[1]
     assert task.footnotes[-1].startswith("mine: 1 of 2 test rows have the texts of training rows")
 
 
