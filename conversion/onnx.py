@@ -25,13 +25,15 @@ from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, s
 from vocabless.conversion.onnx_export.settings import describe_length, inference_settings
 from vocabless.joined_code import PROGRAM, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
+from vocabless.onnx_model import GRAPH_ID, MODEL_FILES, SETTINGS
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.whole_folders import weights_id
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
-MODEL, MODEL_INT8, MODEL_Q4, SETTINGS = "model.onnx", "model_int8.onnx", "model_q4.onnx", "inference.json"
+MODEL, MODEL_INT8, MODEL_Q4 = MODEL_FILES
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 
@@ -117,10 +119,19 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:
     """Writes inference.json, the files that the tokenizer itself needs, and perhaps the program.
 
-    Returns the settings.
+    Returns the settings. They and the graphs in the folder get the same id.
     """
-    settings = inference_settings(model, tokenizer)
+    settings, graphs = inference_settings(model, tokenizer), sorted(folder.glob("*.onnx"))
     tokenizer.save_vocabulary(str(folder))
+    if graphs:
+        import onnx
+
+        settings[GRAPH_ID] = weights_id(settings, *(graph.read_bytes() for graph in graphs))
+        properties = onnx.ModelProto()
+        properties.metadata_props.add(key=GRAPH_ID, value=settings[GRAPH_ID])
+        for graph in graphs:
+            with graph.open("ab") as file:  # a message that follows another one is merged with it
+                file.write(properties.SerializeToString())
     write_json(folder / SETTINGS, settings)
     if isinstance(model, (VocablessForSequenceClassification, SentenceEncoder)):
         write_code(folder, [PROGRAM])

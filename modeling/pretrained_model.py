@@ -2,17 +2,25 @@
 # mypy: no-warn-return-any
 # ruff: noqa: D102 (the library documents the methods)
 
+import os
+from pathlib import Path
 from typing import Any, cast
 
+from safetensors import safe_open
 from torch import nn
 from transformers import PreTrainedModel
-from transformers.utils import logging
+from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_NAME, logging
 
 from .blocks import FrontEnd, HasConstants
 from .configuration_vocabless import VocablessConfig
 from .head_layers import LecunLinear
 
 logger = logging.get_logger(__name__)
+WEIGHTS_ID = "weights_id"  # what config.json and the metadata of model.safetensors have in common, if they have it
+OTHER_WEIGHTS = (
+    "{file!r} does not belong to the {settings} beside it: a process is writing the folder, or was stopped while it "
+    "did; load it again, or write it once more."
+)
 
 
 class MainInputName:
@@ -47,6 +55,29 @@ class VocablessPreTrainedModel(PreTrainedModel):
         if config is not None:
             config.check_names(kwargs)
         return super().__new__(cls)
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
+        """Loads a model, see `PreTrainedModel.from_pretrained`.
+
+        Raises:
+            OSError: the weights in the folder are not those of its config.json, which was read before them.
+        """
+        source, config = str(pretrained_model_name_or_path), kwargs.get("config")
+        file = Path(source, kwargs.get("subfolder") or "", SAFE_WEIGHTS_NAME)
+        # Another configuration than that of the folder may be given. Repositories of the Hub change as a whole.
+        is_checked = file.is_file() and (config is None or str(getattr(config, "name_or_path", None)) == source)
+        before = os.stat(file) if is_checked else None
+        loaded = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        if before is not None:
+            model = loaded[0] if isinstance(loaded, tuple) else loaded
+            with safe_open(file, "pt") as weights:
+                found = (weights.metadata() or {}).get(WEIGHTS_ID)
+            after = os.stat(file)
+            is_same = (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+            if not is_same or found not in (None, getattr(model.config, WEIGHTS_ID, None)):
+                raise OSError(OTHER_WEIGHTS.format(file=str(file), settings=CONFIG_NAME))
+        return loaded
 
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)

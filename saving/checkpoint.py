@@ -2,12 +2,10 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +26,8 @@ from vocabless.saving.checkpoint_files import (
 )
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import VARIANTS
+from vocabless.whole_folders import atomic_folder
 
-UNFINISHED = ".writing-"  # begins the names of temporary folders
 LOAD_TIMEOUT_SECONDS = 600  # for loading in another process
 EXAMPLE_TEXT = "A folder that loads anywhere needs no package beside it."
 
@@ -67,56 +65,10 @@ def save_checkpoint(
         write_more: writes further files and folders into the temporary folder.
     """
     with atomic_folder(Path(folder)) as temporary:
-        model.save_pretrained(temporary, state_dict=state_dict)
+        model.save_pretrained(temporary, state_dict=state_dict)  # ties the weights to their settings
         tokenizer.save_pretrained(temporary)
         if write_more is not None:
             write_more(temporary)
-
-
-@contextmanager
-def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Yields a temporary folder in `folder`, which it creates if needed.
-
-    When the block ends without an error, the files are moved into `folder`, weights last; others there stay.
-
-    So an interrupted block leaves no partial file, and a folder with new weights has all other files. A process that is
-    killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it.
-
-    Raises:
-        ValueError: `folder` has a folder where a file is to be written, or the reverse; nothing was moved.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for left_over in folder.glob(f"{UNFINISHED}*"):
-        shutil.rmtree(left_over)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=UNFINISHED) as name:
-        temporary = Path(name)
-        mode = _usual_mode(temporary)
-        yield temporary
-        files = [file for file in temporary.rglob("*") if file.is_file()]
-        for file in files:  # safetensors makes files that their owner alone can read
-            file.chmod(mode)
-        files.sort(key=lambda file: (file.parent == temporary, file.suffix in (".safetensors", ".onnx")))
-        targets = [folder / file.relative_to(temporary) for file in files]
-        for target in targets:
-            parent = target.parent
-            if target.is_dir() or (os.path.lexists(parent) and not parent.is_dir()):
-                path, kind, other = (target, "folder", "file") if target.is_dir() else (parent, "file", "folder")
-                raise ValueError(
-                    f"{str(path)!r} is a {kind}, but a {other} of this name is to be written; move it, or give another "
-                    "folder."
-                )
-        for file, target in zip(files, targets, strict=True):
-            target.parent.mkdir(exist_ok=True)
-            os.replace(file, target)
-
-
-def _usual_mode(folder: Path) -> int:
-    """Returns the mode that a new file in a folder gets from this process."""
-    file = folder / "new"
-    file.touch()
-    mode = file.stat().st_mode
-    file.unlink()
-    return mode
 
 
 def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:

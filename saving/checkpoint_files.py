@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
+from vocabless.modeling.pretrained_model import OTHER_WEIGHTS, WEIGHTS_ID
 from vocabless.public_names import has_path_shape
 from vocabless.saving.run_folder import read_json
 
@@ -59,10 +59,14 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
     A pickle file is read with `weights_only=True`, so that no code in it runs.
 
     Raises:
-        ValueError: a file is missing or damaged, or a pickle file holds other objects than tensors.
+        ValueError: a file is missing or damaged, a pickle file holds other objects than tensors, or the tensors are
+            not those of the configuration.
     """
     config_file, weights_file = _find(source, (CONFIG,)), _find(source, WEIGHTS)
-    config, tensors = read_json(Path(config_file), "give a complete checkpoint"), _read_tensors(weights_file)
+    config = read_json(Path(config_file), "give a complete checkpoint")
+    tensors, identity = _read_tensors(weights_file)
+    if identity not in (None, config.get(WEIGHTS_ID)):
+        raise ValueError(OTHER_WEIGHTS.format(file=weights_file, settings=CONFIG))
     # transformers 5.0.0 saved LayerNorms with the names of its first versions.
     names = {"gamma": "weight", "beta": "bias"}
     renamed = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)")
@@ -124,10 +128,13 @@ def _lacks(folder: str, names: tuple[str, ...]) -> ValueError:
     return ValueError(f"the folder {folder!r} holds no {' and no '.join(names)}; give the folder of a checkpoint.")
 
 
-def _read_tensors(file: str) -> dict[str, Tensor]:
+def _read_tensors(file: str) -> tuple[dict[str, Tensor], str | None]:
+    """Returns the tensors of a file, and the id that they share with their configuration, or None."""
     try:
         if file.endswith(".safetensors"):
-            return load_file(file)
+            with safe_open(file, "pt") as weights:
+                tensors = {name: weights.get_tensor(name) for name in weights.keys()}
+                return tensors, (weights.metadata() or {}).get(WEIGHTS_ID)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
@@ -140,4 +147,4 @@ def _read_tensors(file: str) -> dict[str, Tensor]:
         ) from error
     if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise ValueError(f"{file!r} is not a dictionary of tensors; give a file that holds a state dict.")
-    return tensors
+    return tensors, None

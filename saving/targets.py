@@ -10,11 +10,12 @@ from typing import Any
 from huggingface_hub import ModelCard
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from vocabless.saving.checkpoint import UNFINISHED, atomic_folder, save_checkpoint
+from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
 from vocabless.saving.record import provenance
 from vocabless.saving.run_folder import nearest_folder
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
+from vocabless.whole_folders import UNFINISHED, atomic_folder
 
 
 def check_target(target: str | os.PathLike[str], overwrite: bool = False, sources: Iterable[str] = ()) -> Path:

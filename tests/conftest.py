@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from vocabless import VocablessConfig
     from vocabless.variants import Variant
 
-UNSEEN = ("id2label", "label2id", "problem_type", "_name_or_path")  # of a configuration: no graph depends on them
+UNSEEN = (
+    "id2label",
+    "label2id",
+    "problem_type",
+    "_name_or_path",
+    "weights_id",
+)  # of a configuration: no graph depends on them
 LONG = 100  # seconds; a test with a longer time limit may take minutes
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 # A line of its input is a program and its variables. It answers with the variable `result`. What is printed is logged.

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TRAVELLING = sorted([*ROOT.glob("modeling/*.py"), *ROOT.glob("tokenization/*.py")])
 NETWORK = {"asyncio", "ctypes", "ftplib", "http", "smtplib", "socket", "ssl", "subprocess", "urllib", "xmlrpc"}
 THIRD_PARTY = {
-    "modeling": {"numpy", "torch", "transformers"},
+    "modeling": {"numpy", "safetensors", "torch", "transformers"},
     "tokenization": {"numpy", "regex", "tokenizers", "torch", "transformers"},
 }
 MOST_LINES = 400  # of a file

@@ -15,12 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
 from vocabless.modeling import modeling_vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, CUSTOM_PIPELINES, VocablessConfig, pipelines_of
+from vocabless.modeling.pretrained_model import WEIGHTS_ID, VocablessPreTrainedModel
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
+from vocabless.whole_folders import atomic_folder, tie_weights
 
 CONFIGURATION, MODELING, PIPELINES, TOKENIZATION = (
     f"{kind}_vocabless.py" for kind in ("configuration", "modeling", "pipelines", "tokenization")
@@ -80,7 +82,7 @@ def write_code(folder: Path, names: Sequence[str]) -> None:
 
 
 def save_with_code() -> None:
-    """Makes the classes of this package write the joined code wherever transformers saves them."""
+    """Makes the classes of this package write the joined code wherever transformers saves them, and models whole."""
 
     # `save_pretrained` calls both before it uploads what is new in the folder.
     def to_json_file(self: VocablessConfig, json_file_path: str | os.PathLike[str], use_diff: bool = True) -> None:
@@ -95,7 +97,20 @@ def save_with_code() -> None:
         write_code(Path(save_directory), [TOKENIZATION])
         return PreTrainedTokenizerBase._save_pretrained(self, save_directory, *args, **kwargs)
 
+    def save_model(self: VocablessPreTrainedModel, save_directory: str, *args: Any, **kwargs: Any) -> None:
+        if args or not kwargs.get("is_main_process", True) or kwargs.get("distributed_checkpoint"):
+            PreTrainedModel.save_pretrained(self, save_directory, *args, **kwargs)
+            return
+        if kwargs.get("push_to_hub"):
+            kwargs.setdefault("repo_id", Path(save_directory).name)
+        # Each process of a launcher may come here at once.
+        with atomic_folder(Path(save_directory), removes_left_over=False) as temporary:
+            PreTrainedModel.save_pretrained(self, temporary, **kwargs)
+            if identity := tie_weights(temporary):
+                setattr(self.config, WEIGHTS_ID, identity)
+
     VocablessConfig.to_json_file = to_json_file  # type: ignore[method-assign, assignment]
+    VocablessPreTrainedModel.save_pretrained = save_model  # type: ignore[method-assign, assignment]
     VocablessTokenizer._save_pretrained = save_tokenizer  # type: ignore[method-assign, assignment]
     tokenizer_map = {"AutoTokenizer": [f"{Path(TOKENIZATION).stem}.VocablessTokenizer", None]}
     VocablessTokenizer._auto_map = tokenizer_map  # type: ignore[attr-defined]

@@ -1243,6 +1243,7 @@ def _kept_range(length: int, count: int, side: str) -> Range:
 
 Text = str | tuple[str, str]  # a text, or a pair of texts
 ARCHITECTURE = "VocablessForSequenceClassification"
+SETTINGS, GRAPH_ID = "inference.json", "graph_id"  # a file, and what it has in common with its graphs
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
 MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
@@ -1258,19 +1259,25 @@ class OnnxModel:
         threads: of onnxruntime; 0 is one for each core. Where several processes share a machine, give 1.
 
     Raises:
-        ValueError: the model is of another kind, or its tokenizer is one that this file does not know.
+        ValueError: the model is of another kind, its tokenizer is one that this file does not know, or a file is
+            damaged or does not belong to the other.
         OSError: a file is missing.
     """
 
     def __init__(self, path: str | Path, threads: int = 0) -> None:
-        import onnxruntime
-
         file, self.settings = read_settings(path)
         self.check(file, self.settings)
+        if missing := [name for name in self.needed if name not in self.settings]:
+            raise _damaged(file.with_name(SETTINGS), f"it lacks {', '.join(missing)}")
         self.blocks = Blocks(self.settings, file.parent)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        self._session = open_session(file, threads)
+        if self._session.get_modelmeta().custom_metadata_map.get(GRAPH_ID, "") not in ("", self.settings.get(GRAPH_ID)):
+            raise ValueError(
+                f"{str(file)!r} does not belong to the {SETTINGS} beside it: a process is writing the folder, or was "
+                "stopped while it did; load it again, or export the model once more."
+            )
+
+    needed: tuple[str, ...] = ("splitter", "splitter_options", "coder", "coder_options", "max_tokens")  # settings
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
@@ -1293,22 +1300,28 @@ class OnnxModel:
 
     def width(self, output: str) -> int:
         """Returns the size of the last dimension of an output of the graph."""
-        return next(int(found.shape[-1]) for found in self._session.get_outputs() if found.name == output)
+        return next((int(found.shape[-1]) for found in self._session.get_outputs() if found.name == output), 0)
 
 
 class OnnxClassifier(OnnxModel):
     """A classifier of texts or of pairs of texts. See `OnnxModel` for the arguments and the errors."""
 
+    needed = (*OnnxModel.needed, "labels", "problem_type")
+
     def __init__(self, path: str | Path, threads: int = 0) -> None:
         super().__init__(path, threads)
         self.labels: list[str] = self.settings["labels"]
         self.is_multi_label = self.settings["problem_type"] == "multi_label_classification"
+        names = set(map(str, self.labels)) if isinstance(self.labels, list) else ()
+        if not len(names) == len(self.labels) == (width := self.width("logits")):
+            problem = f"its labels, {self.labels}, are not {width} different names, one for each output of the graph"
+            raise _damaged(read_settings(path)[0].with_name(SETTINGS), problem)
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
         """Raises ValueError if the model is no classifier of texts."""
-        if settings["architecture"] != ARCHITECTURE:
-            raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
+        if (kind := settings.get("architecture")) != ARCHITECTURE:
+            raise ValueError(f"{str(file)!r} is a {kind}; give a {ARCHITECTURE}.")
 
     def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
         """Returns the logits of all texts, (n, labels); a string is one text. See `run` for the batches."""
@@ -1377,9 +1390,9 @@ class OnnxEncoder(OnnxModel):
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
         """Raises ValueError if the graph gives no vectors of texts."""
-        if VECTORS not in settings["outputs"]:
+        if VECTORS not in (outputs := settings.get("outputs", ())):
             raise ValueError(
-                f"{str(file)!r} gives {', '.join(settings['outputs'])} and no {VECTORS}; export a sentence encoder, a "
+                f"{str(file)!r} gives {', '.join(outputs)} and no {VECTORS}; export a sentence encoder, a "
                 "checkpoint with a modules.json."
             )
 
@@ -1423,8 +1436,32 @@ def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
     if file is None:
         problem = f"holds none of {', '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
         raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
-    settings: dict[str, Any] = json.loads(file.with_name("inference.json").read_text(encoding="utf-8"))
+    settings_file = file.with_name(SETTINGS)
+    try:
+        settings: Any = json.loads(settings_file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _damaged(settings_file, str(error)) from error
+    if not isinstance(settings, dict):
+        raise _damaged(settings_file, "it holds no object")
     return file, settings
+
+
+def open_session(file: Path, threads: int) -> Any:
+    """Returns an onnxruntime session of a graph. Raises ValueError if the file is damaged."""
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    errors = tuple(each for each in vars(state).values() if isinstance(each, type) and issubclass(each, Exception))
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except errors as error:
+        raise _damaged(file, str(error).rpartition(":")[2].rstrip(".")) from error
+
+
+def _damaged(file: Path, problem: str) -> ValueError:
+    return ValueError(f"{str(file)!r} is damaged: {problem}; export the model again.")
 
 
 class Blocks:

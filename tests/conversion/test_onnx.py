@@ -101,6 +101,16 @@ def test_a_folder_with_the_8_bit_file_alone_is_classified_with_it(exported, tmp_
     assert OnnxClassifier(tmp_path)(TEXTS[0]) == OnnxClassifier(tmp_path)(TEXTS[:1])
 
 
+def test_a_graph_beside_the_settings_of_another_model_is_refused(exported, tmp_path) -> None:
+    for file in exported[2].iterdir():
+        shutil.copy(file, tmp_path)
+    settings = json.loads((tmp_path / "inference.json").read_text())
+    (tmp_path / "inference.json").write_text(json.dumps(settings | {"graph_id": "another"}))
+    for file in (tmp_path, tmp_path / "model_int8.onnx"):
+        with pytest.raises(ValueError, match=r"does not belong to the inference\.json beside it"):
+            OnnxClassifier(file)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pad"), [("modernbert", 0), ("mpnet", 1)])  # attention windows; own layers
 def test_an_encoder_with_windows_or_own_layers_is_exported(kind, pad) -> None:
