@@ -1,14 +1,17 @@
 """The Trainer of both scripts: resumes from the last checkpoint, stops when the loss is not finite."""
 
 import copy
+import json
 import math
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from accelerate import PartialState
+from accelerate.utils import gather_object
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, Sampler
@@ -16,10 +19,12 @@ from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallb
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
 
+from vocabless.saving.run_folder import write_json
+
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
 BATCHES_PER_POOL = 100  # examples of so many batches are sorted by length together
 PREFIX = "checkpoint-"  # of the folder of a checkpoint; its steps follow
-WHOLE = "whole"  # an empty file in a checkpoint of which every process has written its part
+WHOLE = "whole"  # a file in a checkpoint of which every process has written its part: the `Totals` as JSON
 
 
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
@@ -32,11 +37,29 @@ def _precision(training: TrainingArguments) -> str:
     return "fp16" if training.fp16 else "bf16" if training.bf16 else "no"
 
 
+class Totals:
+    """What a training has taken by now, in all commands that it was continued by.
+
+    Attributes:
+        loss: sum of the losses of its steps; of several processes, in a checkpoint and at the end their mean.
+        seconds: that earlier commands took, up to their last checkpoint.
+    """
+
+    def __init__(self, loss: float = 0.0, seconds: float = 0.0) -> None:
+        self.loss, self.seconds, self._start = loss, seconds, time.monotonic()
+
+    def now(self) -> dict[str, float]:
+        """Returns both up to now. Every process must call it."""
+        losses = gather_object([self.loss])
+        return {"loss": sum(losses) / len(losses), "seconds": self.seconds + time.monotonic() - self._start}
+
+
 class ResumableTrainer(Trainer):
     """A `Trainer` for runs that may be killed or diverge.
 
     - A run that continues ends with the weights of a run that was never interrupted. So a checkpoint holds the patience
-      of early stopping. The log lines after the interruption are means over other steps.
+      of early stopping. The log lines after the interruption are means over other steps; the loss and the time of the
+      whole training are those of all its steps.
     - An iterable training set is not split among the processes: it must give each process its own samples.
     - A training set with `lengths`, one for each example, is read in batches of examples of nearly the same length, and
       so is any other if the sampling strategy is "group_by_length".
@@ -67,7 +90,8 @@ class ResumableTrainer(Trainer):
         self.args.restore_callback_states_from_checkpoint = True
         # The Trainer would remove old checkpoints before the new one is whole.
         limit, self.args.save_total_limit = self.args.save_total_limit, None
-        self.add_callback(_Checkpoints(limit))
+        self._totals = Totals()
+        self.add_callback(_Checkpoints(limit, lambda: self._totals))
         self.remove_callback(PrinterCallback)  # which prints each log line where there is no bar
 
     def _check_precision(self) -> None:
@@ -92,7 +116,9 @@ class ResumableTrainer(Trainer):
             if self.is_world_process_zero():
                 remove_unfinished(self._folder)
             checkpoint = next(reversed(list_checkpoints(self._folder)), None)
+        self._totals = Totals()
         if checkpoint is not None:
+            self._totals = Totals(**json.loads((checkpoint / WHOLE).read_text(encoding="utf-8") or "{}"))
             self.args.eval_on_start = False
             state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
             control: Any = state.stateful_callbacks["TrainerControl"]
@@ -119,7 +145,19 @@ class ResumableTrainer(Trainer):
                 f"the loss is {loss.item()} at step {self.state.global_step + 1}; the last good checkpoint is {last}. "
                 "Try a lower --learning_rate, then a longer warm-up, smaller gradients or float32."
             )
+        self._totals.loss += loss.item()
         return loss
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """Logs, see `Trainer.log`; the last line has the loss and the time of all steps."""
+        if "train_loss" in logs and self.state.global_step:
+            totals, steps = self._totals.now(), self.state.global_step
+            if self._totals.seconds:  # the Trainer's own speeds are those of this command
+                logs["train_runtime"] = round(totals["seconds"], 4)
+                logs.pop("train_samples_per_second", None)
+                logs["train_steps_per_second"] = round(steps / totals["seconds"], 3)
+            logs["train_loss"] = totals["loss"] / steps
+        super().log(logs, *args, **kwargs)
 
     def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
         """Evaluates, see `Trainer.evaluation_loop`; reports the metric `EXACT_LOSS` as the loss."""
@@ -176,10 +214,11 @@ class _Checkpoints(TrainerCallback):
 
     Args:
         limit: checkpoints to keep, see `remove_old_checkpoints`.
+        totals: returns what the training has taken.
     """
 
-    def __init__(self, limit: int | None) -> None:
-        self._limit = limit
+    def __init__(self, limit: int | None, totals: Callable[[], Totals]) -> None:
+        self._limit, self._totals = limit, totals
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Finds the best checkpoint where the run is now."""
@@ -193,10 +232,11 @@ class _Checkpoints(TrainerCallback):
 
     def on_save(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Marks a checkpoint when all processes have written their part, and removes old ones."""
+        totals = self._totals().now()
         PartialState().wait_for_everyone()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir))
-            mark_whole(folder / f"{PREFIX}{state.global_step}")
+            mark_whole(folder / f"{PREFIX}{state.global_step}", totals)
             remove_old_checkpoints(folder, self._limit, state.best_global_step)
 
     def on_evaluate(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
@@ -269,9 +309,9 @@ def list_checkpoints(folder: Path) -> list[Path]:
     return sorted((path for path in _checkpoint_folders(folder) if (path / WHOLE).exists()), key=_steps)
 
 
-def mark_whole(checkpoint: Path) -> None:
+def mark_whole(checkpoint: Path, totals: dict[str, float]) -> None:
     """Marks a checkpoint of which every process has written its part."""
-    (checkpoint / WHOLE).touch()
+    write_json(checkpoint / WHOLE, totals)
 
 
 def remove_unfinished(folder: Path) -> None:

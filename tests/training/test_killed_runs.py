@@ -144,7 +144,7 @@ def statuses_of(kind, output, killed_at=None, count=1):
 
 
 def outcome(folder):
-    """File → content, without times and mean losses of training."""
+    """File → content, without times and the mean losses of log lines."""
     files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
     return {
         name: without_means(json.loads(file.read_text())) if file.suffix == ".json" else file.read_bytes()
@@ -155,7 +155,7 @@ def outcome(folder):
 
 def without_means(value):
     if isinstance(value, dict):
-        left_out = ("runtime", "per_second", "train_loss")
+        left_out = ("runtime", "per_second")
         names = [name for name in value if not name.endswith(left_out) and name != "loss"]
         return {name: without_means(value[name]) for name in names}
     return [*map(without_means, value)] if isinstance(value, list) else value

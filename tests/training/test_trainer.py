@@ -1,7 +1,9 @@
 """The Trainer on a model with one weight, which runs in a moment and is killed at a step."""
 
+import json
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from torch.utils.data import BatchSampler, Dataset
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
 from vocabless.training import trainer as trainer_file
-from vocabless.training.trainer import LengthGroups, ResumableTrainer
+from vocabless.training.trainer import LengthGroups, ResumableTrainer, list_checkpoints
 
 FILES = {
     *("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"),
@@ -123,7 +125,7 @@ def with_patience(folder):
 ])  # fmt: skip
 def test_a_continued_run_equals_one_that_was_never_killed(tmp_path, make, killed_at):
     whole, killed = make(tmp_path / "whole"), make(tmp_path / "killed")
-    whole.resume()
+    metrics = whole.resume()
     if killed_at is None:
         killed.resume()
     else:
@@ -133,7 +135,11 @@ def test_a_continued_run_equals_one_that_was_never_killed(tmp_path, make, killed
     (tmp_path / "killed").rename(tmp_path / "moved")  # its best checkpoint is found there, too
     for _ in range(2):  # a finished run trains no further
         again = make(tmp_path / "moved")
-        again.resume()
+        time.sleep(0.1)
+        continued = again.resume()
+        assert continued["train_loss"] == metrics["train_loss"] == whole.state.log_history[-1]["train_loss"] > 0
+        seconds = json.loads((list_checkpoints(tmp_path / "moved")[-1] / "whole").read_text())["seconds"]
+        assert seconds <= continued["train_runtime"] < 100 and "train_samples_per_second" not in continued
         assert again.state.global_step == whole.state.global_step
         assert torch.equal(again.model.weight, whole.model.weight)
         if make in (training_on, inside_an_epoch):
