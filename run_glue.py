@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None, program: str = "run_glue.py") -> None:
 
     `program` is the name of the command in messages and in the help.
     """
-    with exit_with_message(program):
+    with exit_with_message(program, argv):
         run(*parse_command_line(argv, program))
 
 

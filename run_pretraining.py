@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None, program: str = "run_pretraining.py") -> 
 
     `program` is the name of the command in messages and in the help.
     """
-    with exit_with_message(program):
+    with exit_with_message(program, argv):
         pretrain(parse_command_line(argv, __doc__, program))
 
 

@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None, program: str = PROGRAM) -> None:
     `program` is the name of the command in messages and in the help.
     """
     argv = sys.argv[1:] if argv is None else argv
-    with exit_with_message(program):
+    with exit_with_message(program, argv, continues=False):
         parser, module = _parser(argv, program)
         arguments = parser.parse_args(argv)
         from vocabless.saving.targets import write_target  # takes seconds: not for the list of verbs

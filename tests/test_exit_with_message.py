@@ -1,12 +1,17 @@
 """How a command ends that cannot go on."""
 
 import io
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from vocabless.conversion import __main__ as conversion
 from vocabless.exit_with_message import exit_with_message
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize(("error", "message"), [
@@ -26,8 +31,29 @@ def test_a_verb_that_is_interrupted_ends_with_one_line_and_leaves_no_folder(tmp_
     monkeypatch.setattr("vocabless.conversion.hub.write_repository", raise_interrupt)
     with pytest.raises(SystemExit, match="130"):
         conversion.main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
-    line = "python -m vocabless.conversion: interrupted; give the same command again to continue."
+    line = "python -m vocabless.conversion: interrupted; give the same command again to begin anew."
     assert capsys.readouterr().err.strip() == line and not (tmp_path / "new").exists()
+
+
+def test_a_run_that_is_interrupted_says_that_it_can_be_continued(capsys) -> None:
+    with pytest.raises(SystemExit, match="130"), exit_with_message("run_glue.py"):
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err.strip() == "run_glue.py: interrupted; give the same command again to continue."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize("command", [["-m", "vocabless", "finetune"], [str(ROOT / "run_pretraining.py")]])
+def test_a_command_that_is_interrupted_while_it_imports_shows_no_traceback(command) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-v", *command, "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    lines = iter(started.stderr)
+    next(line for line in lines if line.startswith("import 'transformers"))  # -v prints each import
+    started.send_signal(signal.SIGINT)
+    assert [line for line in lines if line.startswith(("Traceback", "vocabless:"))] == [
+        "vocabless: interrupted before it began.\n"
+    ]
+    assert started.wait() == 130
 
 
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:

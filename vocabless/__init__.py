@@ -4,6 +4,7 @@ The classes of this package are registered with the Auto classes and pipelines o
 checkpoints also load without it, by `trust_remote_code=True`.
 """
 
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,11 @@ if not Path(__file__).with_name("modeling").is_dir():
     # A clone on Windows, or an unpacked ZIP, has small files in place of the links: the folders are next to this one.
     __path__.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from vocabless.exit_with_message import end_interrupted
 from vocabless.registration import Registration
+
+if Path(next(iter(sys.argv), "")).stem in ("-m", "vocabless", "run_glue", "run_pretraining"):
+    signal.signal(signal.SIGINT, end_interrupted)  # a command imports for seconds; `exit_with_message` takes over then
 
 if TYPE_CHECKING:
     from vocabless.loading import default_encoder, load_config, load_tokenizer

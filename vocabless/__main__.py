@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> None:
     elif {"-h", "--help"} & {*rest}:
         print(first_look.read_help(verb), end="")
     else:
-        with exit_with_message(f"{PROGRAM} {verb}"):
+        with exit_with_message(f"{PROGRAM} {verb}", continues=verb in SCRIPTS):
             first_look.check(verb, rest)
             if verb in SCRIPTS:
                 import_module(SCRIPTS[verb][0]).main(rest, f"{PROGRAM} {verb}")

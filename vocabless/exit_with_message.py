@@ -2,30 +2,55 @@
 
 import atexit
 import os
+import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import TextIOWrapper
+from types import TracebackType
+
+from vocabless.disk_errors import describe_disk_error
 
 INTERRUPTED = 130  # exit status after Ctrl-C
 
 
-@contextmanager
-def exit_with_message(command: str) -> Iterator[None]:
+class exit_with_message:  # noqa: N801 (a context manager is read like a function)
     """Ends the command with one sentence if the user made a mistake or a file cannot be used, and after Ctrl-C.
 
     The name of the command is the first word of the sentence. Characters that the output cannot encode are printed as
     escapes.
+
+    Args:
+        command: its name.
+        words: of the command, which may name folders; None are those of this process.
+        continues: whether the same command again continues its work, or begins anew.
     """
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\n{command}: interrupted; give the same command again to continue.\n")
-        raise SystemExit(INTERRUPTED) from None
-    except (ValueError, OSError) as error:
-        sys.exit(f"{command}: {' '.join(str(error).split())}")
+
+    def __init__(self, command: str, words: Sequence[str] | None = None, continues: bool = True) -> None:
+        self.command, self.words, self.continues = command, words, continues
+
+    def __enter__(self) -> None:
+        if signal.getsignal(signal.SIGINT) is end_interrupted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            what = "to continue" if self.continues else "to begin anew"
+            sys.stderr.write(f"\n{self.command}: interrupted; give the same command again {what}.\n")
+            raise SystemExit(INTERRUPTED) from None
+        if isinstance(error, Exception):
+            sentence = describe_disk_error(error, sys.argv[1:] if self.words is None else self.words)
+            if sentence is None and isinstance(error, (ValueError, OSError)):
+                sentence = " ".join(str(error).split())
+            if sentence is not None:
+                raise SystemExit(f"{self.command}: {sentence}") from error
+
+
+def end_interrupted(*_: object) -> None:
+    """Ends a command that is interrupted while it imports its modules: `vocabless` sets this handler for Ctrl-C."""
+    os.write(2, b"\nvocabless: interrupted before it began.\n")
+    os._exit(INTERRUPTED)
 
 
 def exit_launched_process() -> None:

@@ -1,0 +1,59 @@
+"""A full disk is one sentence that names the disk, whatever library met it."""
+
+import errno
+import shutil
+from collections import namedtuple
+
+import pytest
+from safetensors import SafetensorError
+
+from vocabless import disk_errors
+from vocabless.exit_with_message import exit_with_message
+
+
+def raised_from(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
+COPYING = shutil.Error([("/tmp/a", "/out/a", "[Errno 28] No space left on device: '/out/a'")])
+SERIALIZING = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+TORCH = RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 320 vs 214")
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    monkeypatch.setattr(disk_errors, "_largest_file", lambda: None)
+
+
+@pytest.mark.usefixtures("limit")
+@pytest.mark.parametrize("error", [
+    NO_SPACE, COPYING, SERIALIZING, TORCH, raised_from(ValueError("the corpus cannot be read"), NO_SPACE),
+    OSError("1280 requested and 512 written"), OSError(errno.EDQUOT, "Disk quota exceeded"),
+], ids=lambda error: type(error).__name__)  # fmt: skip
+def test_the_disk_with_the_least_free_space_among_those_of_the_command_is_named(error, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2e6 if path == tmp_path else 9e9))
+    words = ["--output_dir", str(tmp_path / "new" / "run"), "--seed", "1"]
+    with pytest.raises(SystemExit) as stopped, exit_with_message("command.py", words):
+        raise error
+    sentence = f"command.py: the disk of {str(tmp_path)!r} is full: 2.0 MB are free, and more is needed; free some"
+    assert stopped.value.code.startswith(sentence)
+
+
+@pytest.mark.usefixtures("limit")
+def test_the_disk_of_a_file_that_the_error_names_is_named(tmp_path):
+    error = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "cache" / "rows.arrow"))
+    assert f"the disk of {str(tmp_path)!r} is full" in disk_errors.describe_disk_error(error, [])
+
+
+def test_the_limit_of_a_file_is_named(monkeypatch):
+    monkeypatch.setattr(disk_errors, "_largest_file", lambda: 512_000)
+    sentence = disk_errors.describe_disk_error(OSError(errno.EFBIG, "File too large"), [])
+    assert sentence == "a file would be larger than 0.5 MB, the most that `ulimit -f` allows; give a higher limit."
+
+
+def test_other_errors_say_nothing_of_a_disk():
+    assert disk_errors.describe_disk_error(OSError(errno.ENOENT, "No such file", "x"), []) is None
+    assert disk_errors.describe_disk_error(RuntimeError("shapes"), []) is None
