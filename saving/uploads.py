@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from huggingface_hub import CommitOperationAdd, HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, RepositoryNotFoundError
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 from transformers.trainer_utils import HubStrategy
 from transformers.utils import CONFIG_NAME, GENERATION_CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
@@ -57,6 +58,7 @@ def check_upload(repo_id: str, token: str | None = None, replace: bool = True, r
     """
     api = HfApi(token=token)
     with _readable_errors(api, repo_id, "hub" if repo_type == "model" else repo_type):
+        validate_repo_id(repo_id)
         user = api.whoami()["name"]
         full_id = repo_id if "/" in repo_id else f"{user}/{repo_id}"
         try:

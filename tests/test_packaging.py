@@ -251,3 +251,11 @@ def test_the_citation_names_this_version() -> None:
         citation["version"] == vocabless.__version__
         and citation["license"] == metadata("vocabless")["License-Expression"]
     )
+
+
+def test_an_old_version_of_transformers_is_refused_with_the_version_that_is_needed() -> None:
+    code = "import importlib.metadata as m; m.version = lambda name: '4.57.1'; import vocabless"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (needed,) = re.findall(r'"(transformers>=.*)"', (ROOT / "pyproject.toml").read_text())
+    last = f'4.57.1 is installed; run pip install -U "{needed}".'
+    assert done.stderr.splitlines()[-1].endswith(last) and "Error: vocabless needs transformers 5" in done.stderr

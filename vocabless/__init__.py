@@ -7,6 +7,7 @@ checkpoints also load without it, by `trust_remote_code=True`.
 import signal
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,12 @@ from vocabless.registration import Registration
 
 if Path(next(iter(sys.argv), "")).stem in ("-m", "vocabless", "run_glue", "run_pretraining"):
     signal.signal(signal.SIGINT, end_interrupted)  # a command imports for seconds; `exit_with_message` takes over then
+
+if tuple(map(int, (_installed := version("transformers")).split(".")[:2])) < (5, 18):
+    raise ImportError(
+        f"vocabless needs transformers 5.18 or newer, but {_installed} is installed; run pip install -U "
+        '"transformers>=5.18".'
+    )
 
 if TYPE_CHECKING:
     from vocabless.loading import default_encoder, load_config, load_tokenizer

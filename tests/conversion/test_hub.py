@@ -306,3 +306,9 @@ def test_a_pre_trained_run_is_uploaded_later_where_that_failed(hub, private, mon
     card = ModelCard(files[CARD].decode())
     assert card.data.pipeline_tag == "feature-extraction" and "| accuracy |" in card.text and "colours.csv" in card.text
     assert json.loads(files["results.json"])["tokens_seen"] > 0
+
+
+def test_a_name_that_no_repository_can_have_is_told_before_a_missing_token(random_checkpoint, tmp_path):
+    folder = random_checkpoint("eelbert-word-uno")
+    for name in ("bad name!!", "a/b/c"):
+        assert f"{name!r} is not a valid repository id" in refusal(main, "hub", folder, name, "--push")
