@@ -1,5 +1,6 @@
 """The command line of both scripts: dataclasses become flags, recipes become defaults; the flags that both have."""
 
+import atexit
 import copy
 import dataclasses
 import json
@@ -7,7 +8,9 @@ import logging
 import math
 import os
 import re
+import shutil
 import sys
+import tempfile
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -247,12 +250,17 @@ def set_logging(training: ScriptTrainingArguments) -> None:
     """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub.
 
     Warns if `accelerate launch` was asked for several processes, for which it sets an address, and started one.
+    If nothing can be written into the cache of `datasets`, a temporary folder takes its place.
     """
     if {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys() and training.world_size == 1:
         _LOGGER.warning(
             "accelerate launch was asked for several processes and started one, since on a CPU it needs MPI for more; "
             "give it --multi_gpu in place of --cpu, and the script --use_cpu true, or use torchrun --nproc_per_node."
         )
+    cache = Path(datasets.config.HF_DATASETS_CACHE)
+    if not os.access(next(folder for folder in (cache, *cache.absolute().parents) if folder.is_dir()), os.W_OK):
+        datasets.config.HF_DATASETS_CACHE = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, datasets.config.HF_DATASETS_CACHE, ignore_errors=True)
     if training.disable_tqdm:
         datasets.disable_progress_bars()
         transformers_logging.disable_progress_bar()

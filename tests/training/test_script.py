@@ -2,9 +2,11 @@
 
 import dataclasses
 import math
+import os
 import re
 from dataclasses import MISSING, dataclass
 
+import datasets
 import pytest
 from transformers import TrainingArguments
 
@@ -212,3 +214,12 @@ def test_a_launcher_that_starts_one_process_in_place_of_several_is_warned_of(mon
     caplog.clear()
     set_logging(training)
     assert not caplog.records
+
+
+def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache" / "datasets")
+    set_logging(ScriptTrainingArguments(output_dir="unused"))
+    assert datasets.config.HF_DATASETS_CACHE == tmp_path / "cache" / "datasets"
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    set_logging(ScriptTrainingArguments(output_dir="unused"))
+    assert datasets.config.HF_DATASETS_CACHE.is_dir() and not datasets.config.HF_DATASETS_CACHE.is_relative_to(tmp_path)
