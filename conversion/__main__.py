@@ -76,8 +76,10 @@ def main(argv: list[str] | None = None, program: str = PROGRAM) -> None:
     with exit_with_message(program, argv, continues=False):
         parser, module = _parser(argv, program)
         arguments = parser.parse_args(argv)
-        from vocabless.saving.targets import write_target  # takes seconds: not for the list of verbs
+        from vocabless.loading import find_model
+        from vocabless.saving.targets import write_target  # both take seconds: not for the list of verbs
 
+        arguments.source = arguments.source and find_model(arguments.source)
         verb = VERBS[arguments.verb]
         report = write_target(arguments, module.write, "space" if verb.pushed == "Space" else "model")
     print(*filter(None, (report, verb.last_line.format(target=arguments.target))), sep="\n")

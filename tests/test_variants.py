@@ -10,7 +10,10 @@ from vocabless import (
     load_config,
     load_tokenizer,
 )
+from vocabless.loading import ENCODERS, default_encoder, find_model
 from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
+from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.variants import SIZES, VARIANTS
 
 TEXT = ["The quick brown fox, at 25 °C, jumps over the lazy dog.", "", "naïve Ünïcode 日本語 😀 \x00 " + "x" * 50]
@@ -146,7 +149,7 @@ def test_a_subword_tokenizer_is_a_file_or_its_folder(subwords, tmp_path) -> None
     (load_tokenizer, ("eelbert-tiny", "FOLDER"), r"folder '.*' holds no tokenizer\.json; give the file itself"),
     (load_tokenizer, ("eelbert-tiny", "no/such"), r"'no/such' is neither a file, a folder nor a reachable Hub repo"),
     (load_tokenizer, ("eelbert-tiny", "mine.json"), r"'mine.json' is neither a file, a folder nor a reachable Hub"),
-    (load_tokenizer, ("proformer", "x"), r"reads whole words and has no use for subword='x'; leave it out"),
+    (load_tokenizer, ("proformer", "x"), r"reads no subwords and has no use for subword='x'; leave it out"),
 ])  # fmt: skip
 def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(
     load, arguments, message, tmp_path, monkeypatch
@@ -158,3 +161,13 @@ def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(
     monkeypatch.setattr("vocabless.loading.cached_file", unreachable)
     with pytest.raises(ValueError, match=message):
         load(*(tmp_path if argument == "FOLDER" else argument for argument in arguments))
+
+
+def test_the_encoders_of_the_package_are_found_by_their_names_at_once(tmp_path, monkeypatch):
+    for language, name in ENCODERS.items():
+        assert find_model(name) == default_encoder(language)
+        for arguments in (GlueArguments, PretrainingArguments):
+            assert arguments(model_name_or_path=name).model_name_or_path == default_encoder(language)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    assert find_model(name) == name

@@ -1,7 +1,7 @@
 """Says in a sentence which disk is full, or which folder cannot be written, from an error of any library.
 
-The errors of torch, safetensors, datasets and shutil name no folder. So the disk is that with the least free space among
-those that a command writes to: the folders in its words, the current one, the temporary one and the caches.
+The errors of torch, safetensors, datasets and shutil name no folder. So the disk is the one with the least free space
+of those that a command writes to: the folders in its words, the current one, the temporary one and the caches.
 """
 
 import errno

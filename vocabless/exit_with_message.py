@@ -13,7 +13,7 @@ from vocabless.disk_errors import describe_disk_error
 INTERRUPTED = 130  # exit status after Ctrl-C
 
 
-class exit_with_message:  # noqa: N801 (a context manager is read like a function)
+class exit_with_message:
     """Ends the command with one sentence if the user made a mistake or a file cannot be used, and after Ctrl-C.
 
     The name of the command is the first word of the sentence. Characters that the output cannot encode are printed as

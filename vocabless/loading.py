@@ -71,9 +71,7 @@ def load_tokenizer(
     """
     variant = find_variant(name)
     if subword is not None and not variant.reads_subwords:
-        raise ValueError(
-            f"{variant.name} reads whole {variant.splitter}s and has no use for subword={str(subword)!r}; leave it out."
-        )
+        raise ValueError(f"{variant.name} reads no subwords and has no use for subword={str(subword)!r}; leave it out.")
     forms = {"lowercase": variant.lowercase} | ({"fold_forms": variant.fold_forms} if variant.fold_forms else {})
     options: dict[str, Options] = {"word": forms, "scripts": forms, "bytes": {"window": variant.block_size}}
     settings: dict[str, Any] = {
@@ -106,6 +104,17 @@ def default_encoder(language: str = "english") -> str:
     folder = Path(__file__).parent / ENCODERS[language]
     in_clone = folder.parent.parent / "checkpoints" / folder.name  # of a clone without links
     return str(folder if folder.is_dir() else in_clone)
+
+
+def find_model(name: str) -> str:
+    """Returns the folder of an encoder that this package carries for its name; any other name as it is.
+
+    Example:
+        >>> find_model("you/base")
+        'you/base'
+    """
+    languages = {encoder: language for language, encoder in ENCODERS.items()}
+    return name if os.path.exists(name) or name not in languages else default_encoder(languages[name])
 
 
 def encoder_arguments(model_type: str, size: str, max_tokens: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from vocabless.loading import default_encoder
+from vocabless.loading import default_encoder, find_model
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
 from vocabless.training.finetuning.data import TaskData
@@ -144,8 +144,7 @@ class GlueArguments(ModelArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.is_model_given = self.model_name_or_path is not None
-        if self.model_name_or_path is None:
-            self.model_name_or_path = default_encoder()
+        self.model_name_or_path = find_model(self.model_name_or_path or default_encoder())
         for name in ("unlabelled", "augment"):
             if self.teacher is None and getattr(self, name):
                 raise ValueError(f"--{name} needs a model that labels texts; give --teacher, or leave it out.")

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from vocabless.loading import find_model
 from vocabless.overrides import with_overrides
 from vocabless.public_names import EMBEDDED
 from vocabless.stock_shapes import StockShape, find_shape
@@ -76,6 +77,8 @@ class PretrainingArguments(TextFileArguments, ModelArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.model_name_or_path is not None:
+            self.model_name_or_path = find_model(self.model_name_or_path)
         mix = self.mix
         if mix is not None and (len(mix) != len(self.sources) or not all(0 < weight < math.inf for weight in mix)):
             raise ValueError(

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 from vocabless import VocablessModel
-from vocabless.loading import default_encoder
+from vocabless.loading import default_encoder, find_model
 from vocabless.public_names import without_path
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.record import ENGLISH, STSB, STSB_PAIRS
@@ -109,7 +109,7 @@ class Distill(Objective):
             ValueError: the teacher is the student.
         """
         super().set_arguments(arguments, training)
-        source, teacher = arguments.model_name_or_path, self.teacher or default_encoder()
+        source, teacher = arguments.model_name_or_path, find_model(self.teacher or default_encoder())
         if source is not None and has_same_weights(source, teacher):
             raise ValueError(
                 f"the teacher {without_path(teacher)!r} has the same weights as --model_name_or_path {source}, which "
@@ -121,7 +121,7 @@ class Distill(Objective):
             self.max_texts = min(self.max_texts or sys.maxsize, training.max_steps * batch)
 
     def _load_teacher(self) -> SentenceTeacher:
-        source, max_length = self.teacher or default_encoder(), self.arguments.max_seq_length
+        source, max_length = find_model(self.teacher or default_encoder()), self.arguments.max_seq_length
         return SentenceTeacher(source, max_length, self.training.bf16, self.teacher_trust_remote_code)
 
     def data_fingerprint(self) -> dict[str, str]:
