@@ -91,8 +91,8 @@ class VocablessConfig(PreTrainedConfig):
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` is no
             probability, `classifier_pooling` is unknown or has no wide part, `classifier_reads_sentences` is true where
-            there is no one label for a text, or `encoder_config` has no `model_type`, is one of this family or has a
-            value of a wrong type.
+            there is no one label for a text, labels have gaps or the same name, or `encoder_config` has no
+            `model_type`, is one of this family or has a value of a wrong type.
     """
 
     model_type = "vocabless"
@@ -155,6 +155,9 @@ class VocablessConfig(PreTrainedConfig):
         kwargs["custom_pipelines"] = pipelines_of(kwargs.get("architectures") or [])
         kwargs.setdefault("pad_token_id", 0)
         super().__init__(**kwargs)
+        labels = self.id2label or {}
+        if [*sorted(labels)] != [*range(len(labels))] or len({*labels.values()}) < len(labels):
+            raise ValueError(f"id2label is {labels}; number the labels from 0 without a gap, each with its own name.")
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:

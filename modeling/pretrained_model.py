@@ -3,11 +3,13 @@
 # ruff: noqa: D102 (the library documents the methods)
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from safetensors import safe_open
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_NAME, logging
 
@@ -32,6 +34,14 @@ class MainInputName:
 
     def __get__(self, model: nn.Module | None, owner: type[nn.Module]) -> str:
         return "attention_mask" if model is not None and model.training else "input_ids"
+
+
+def check_finite(source: str, weights: Mapping[str, Tensor]) -> None:
+    """Raises ValueError if a weight of a checkpoint is NaN or infinite."""
+    kinds = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+    for name, weight in weights.items():
+        if weight.dtype in kinds and not (weight.is_meta or weight.isfinite().all()):
+            raise ValueError(f"the weights {name} of {source!r} are not finite numbers; train or download it again.")
 
 
 class VocablessPreTrainedModel(PreTrainedModel):
@@ -62,6 +72,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
 
         Raises:
             OSError: the weights in the folder are not those of its config.json, which was read before them.
+            ValueError: a weight is not a finite number.
         """
         source, config = str(pretrained_model_name_or_path), kwargs.get("config")
         file = Path(source, kwargs.get("subfolder") or "", SAFE_WEIGHTS_NAME)
@@ -69,8 +80,9 @@ class VocablessPreTrainedModel(PreTrainedModel):
         is_checked = file.is_file() and (config is None or str(getattr(config, "name_or_path", None)) == source)
         before = os.stat(file) if is_checked else None
         loaded = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        check_finite(source, dict(model.named_parameters()))
         if before is not None:
-            model = loaded[0] if isinstance(loaded, tuple) else loaded
             with safe_open(file, "pt") as weights:
                 found = (weights.metadata() or {}).get(WEIGHTS_ID)
             after = os.stat(file)

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from vocabless.modeling.pretrained_model import OTHER_WEIGHTS, WEIGHTS_ID
+from vocabless.modeling.pretrained_model import OTHER_WEIGHTS, WEIGHTS_ID, check_finite
 from vocabless.public_names import has_path_shape
 from vocabless.saving.run_folder import read_json
 
@@ -60,13 +60,14 @@ def read_config_and_tensors(source: str) -> tuple[dict[str, Any], dict[str, Tens
 
     Raises:
         ValueError: a file is missing or damaged, a pickle file holds other objects than tensors, or the tensors are
-            not those of the configuration.
+            not those of the configuration or not finite.
     """
     config_file, weights_file = _find(source, (CONFIG,)), _find(source, WEIGHTS)
     config = read_json(Path(config_file), "give a complete checkpoint")
     tensors, identity = _read_tensors(weights_file)
     if identity not in (None, config.get(WEIGHTS_ID)):
         raise ValueError(OTHER_WEIGHTS.format(file=weights_file, settings=CONFIG))
+    check_finite(source, tensors)
     # transformers 5.0.0 saved LayerNorms with the names of its first versions.
     names = {"gamma": "weight", "beta": "bias"}
     renamed = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)")

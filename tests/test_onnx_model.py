@@ -92,11 +92,22 @@ def test_what_it_does_not_know_is_refused(change, sentence, tmp_path):
         Blocks(described(*UTF8) | change, tmp_path)
 
 
+SETTINGS = {"architecture": "VocablessForSequenceClassification", "labels": ["a"], "problem_type": None}
+SETTINGS |= described(*UTF8)
+
+
 @pytest.mark.parametrize(("arguments", "files", "sentence"), [
     (["FOLDER"], {}, "one text or more"), (["--pairs", "FOLDER", "text"], {"model.onnx": ""}, "two for each pair"),
     (["FOLDER", "text"], {}, r"none of model\.onnx, model_int8\.onnx, model_q4\.onnx; give the folder"),
     (["FOLDER", "text"], {"model.onnx": "", "inference.json": json.dumps({"architecture": "VocablessModel"})},
      "is a VocablessModel; give a VocablessForSequenceClassification"),
+    *((["FOLDER", "text"], {"model.onnx": "", "inference.json": content}, r"inference\.json' is damaged: .*" + problem)
+      for content, problem in (("", "Expecting value"), ("[]", "it holds no object"), ("{}", "it lacks architecture"))),
+    *((["FOLDER", "text"], {"model.onnx": graph, "inference.json": json.dumps(SETTINGS | change)}, sentence)
+      for graph, change, sentence in (
+          ("", {"max_tokens": "many"}, r"inference\.json' is damaged: it lacks max_tokens, or has another type there"),
+          ("", {"coder_options": []}, "it lacks coder_options"), ("", {}, r"model\.onnx' is damaged: No graph"),
+          ("half", {}, r"model\.onnx' is damaged: Protobuf parsing failed; export the model again"))),
 ])  # fmt: skip
 def test_another_head_and_missing_files_are_refused(arguments, files, sentence, tmp_path):
     for name, content in files.items():

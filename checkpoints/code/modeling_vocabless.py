@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import torch
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from numpy.typing import NDArray
 from pathlib import Path
 from safetensors import safe_open
@@ -1394,6 +1394,14 @@ class MainInputName:
         return "attention_mask" if model is not None and model.training else "input_ids"
 
 
+def check_finite(source: str, weights: Mapping[str, Tensor]) -> None:
+    """Raises ValueError if a weight of a checkpoint is NaN or infinite."""
+    kinds = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+    for name, weight in weights.items():
+        if weight.dtype in kinds and not (weight.is_meta or weight.isfinite().all()):
+            raise ValueError(f"the weights {name} of {source!r} are not finite numbers; train or download it again.")
+
+
 class VocablessPreTrainedModel(PreTrainedModel):
     """Base class of all models. `base_model` is the `VocablessModel`, which has the front end."""
 
@@ -1422,6 +1430,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
 
         Raises:
             OSError: the weights in the folder are not those of its config.json, which was read before them.
+            ValueError: a weight is not a finite number.
         """
         source, config = str(pretrained_model_name_or_path), kwargs.get("config")
         file = Path(source, kwargs.get("subfolder") or "", SAFE_WEIGHTS_NAME)
@@ -1429,8 +1438,9 @@ class VocablessPreTrainedModel(PreTrainedModel):
         is_checked = file.is_file() and (config is None or str(getattr(config, "name_or_path", None)) == source)
         before = os.stat(file) if is_checked else None
         loaded = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        check_finite(source, dict(model.named_parameters()))
         if before is not None:
-            model = loaded[0] if isinstance(loaded, tuple) else loaded
             with safe_open(file, "pt") as weights:
                 found = (weights.metadata() or {}).get(WEIGHTS_ID)
             after = os.stat(file)

@@ -1267,8 +1267,7 @@ class OnnxModel:
     def __init__(self, path: str | Path, threads: int = 0) -> None:
         file, self.settings = read_settings(path)
         self.check(file, self.settings)
-        if missing := [name for name in self.needed if name not in self.settings]:
-            raise _damaged(file.with_name(SETTINGS), f"it lacks {', '.join(missing)}")
+        check_types(file, self.settings, self.needed)
         self.blocks = Blocks(self.settings, file.parent)
         self._session = open_session(file, threads)
         if self._session.get_modelmeta().custom_metadata_map.get(GRAPH_ID, "") not in ("", self.settings.get(GRAPH_ID)):
@@ -1277,7 +1276,9 @@ class OnnxModel:
                 "stopped while it did; load it again, or export the model once more."
             )
 
-    needed: tuple[str, ...] = ("splitter", "splitter_options", "coder", "coder_options", "max_tokens")  # settings
+    needed: Mapping[str, type] = {  # of the settings: name → type
+        "splitter": str, "splitter_options": dict, "coder": str, "coder_options": dict, "max_tokens": int
+    }  # fmt: skip
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
@@ -1306,22 +1307,23 @@ class OnnxModel:
 class OnnxClassifier(OnnxModel):
     """A classifier of texts or of pairs of texts. See `OnnxModel` for the arguments and the errors."""
 
-    needed = (*OnnxModel.needed, "labels", "problem_type")
+    needed: Mapping[str, type] = {**OnnxModel.needed, "labels": list, "problem_type": object}
 
     def __init__(self, path: str | Path, threads: int = 0) -> None:
         super().__init__(path, threads)
         self.labels: list[str] = self.settings["labels"]
         self.is_multi_label = self.settings["problem_type"] == "multi_label_classification"
-        names = set(map(str, self.labels)) if isinstance(self.labels, list) else ()
-        if not len(names) == len(self.labels) == (width := self.width("logits")):
+        width = self.width("logits")
+        if not len({*map(str, self.labels)}) == len(self.labels) == width:
             problem = f"its labels, {self.labels}, are not {width} different names, one for each output of the graph"
             raise _damaged(read_settings(path)[0].with_name(SETTINGS), problem)
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
         """Raises ValueError if the model is no classifier of texts."""
-        if (kind := settings.get("architecture")) != ARCHITECTURE:
-            raise ValueError(f"{str(file)!r} is a {kind}; give a {ARCHITECTURE}.")
+        check_types(file, settings, {"architecture": str})
+        if settings["architecture"] != ARCHITECTURE:
+            raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
 
     def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
         """Returns the logits of all texts, (n, labels); a string is one text. See `run` for the batches."""
@@ -1444,6 +1446,12 @@ def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
     if not isinstance(settings, dict):
         raise _damaged(settings_file, "it holds no object")
     return file, settings
+
+
+def check_types(file: Path, settings: dict[str, Any], needed: Mapping[str, type]) -> None:
+    """Raises ValueError if the settings of a graph lack names of `needed`, or have them in another type."""
+    if wrong := [name for name, kind in needed.items() if name not in settings or not isinstance(settings[name], kind)]:
+        raise _damaged(file.with_name(SETTINGS), f"it lacks {', '.join(wrong)}, or has another type there")
 
 
 def open_session(file: Path, threads: int) -> Any:

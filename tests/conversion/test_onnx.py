@@ -109,6 +109,10 @@ def test_a_graph_beside_the_settings_of_another_model_is_refused(exported, tmp_p
     for file in (tmp_path, tmp_path / "model_int8.onnx"):
         with pytest.raises(ValueError, match=r"does not belong to the inference\.json beside it"):
             OnnxClassifier(file)
+    for labels in (["a"], ["a", "b", "c"], ["a", "a"]):
+        (tmp_path / "inference.json").write_text(json.dumps(settings | {"labels": labels}))
+        with pytest.raises(ValueError, match=r"its labels, .*, are not 2 different names, one for each output"):
+            OnnxClassifier(tmp_path)
 
 
 @pytest.mark.slow

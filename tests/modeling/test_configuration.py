@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from front_end_blocks import make_config
+from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModel, BertConfig
 
 from vocabless import VocablessConfig, VocablessModel, load_config, load_tokenizer
@@ -17,7 +18,10 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 
 @pytest.fixture
 def folder(tmp_path):
-    VocablessModel(VocablessConfig.from_dict(EWE)).save_pretrained(tmp_path)
+    """A model whose weights name no config.json, so that a test may write another one."""
+    model = VocablessModel(VocablessConfig.from_dict(EWE))
+    model.save_pretrained(tmp_path)
+    save_file(model.state_dict(), tmp_path / "model.safetensors", metadata={"format": "pt"})
     return tmp_path
 
 
