@@ -42,17 +42,16 @@ def test_a_run_that_is_interrupted_says_that_it_can_be_continued(capsys) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
-@pytest.mark.parametrize("command", [["-m", "vocabless", "finetune"], [str(ROOT / "run_pretraining.py")]])
+@pytest.mark.parametrize("command", [["-m", "vocabless.conversion", "onnx", "a", "b"], [str(ROOT / "run_glue.py")]])
 def test_a_command_that_is_interrupted_while_it_imports_shows_no_traceback(command) -> None:
     started = subprocess.Popen(
-        [sys.executable, "-v", *command, "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-v", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     lines = iter(started.stderr)
     next(line for line in lines if line.startswith("import 'transformers"))  # -v prints each import
     started.send_signal(signal.SIGINT)
-    assert [line for line in lines if line.startswith(("Traceback", "vocabless:"))] == [
-        "vocabless: interrupted before it began.\n"
-    ]
+    said = [line for line in lines if "Traceback" in line or ": interrupted" in line]
+    assert len(said) == 1 and ": interrupted" in said[0]
     assert started.wait() == 130
 
 
