@@ -1,22 +1,28 @@
 """The program without torch writes the blocks of the tokenizer, and gives the probabilities of a classifier."""
 
+import copy
 import json
 import math
 import os
+import pickle
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer
 from vocabless.joined_code import PROGRAM, joined
-from vocabless.onnx_model import Blocks, OnnxClassifier, main
+from vocabless.onnx_model import Blocks, OnnxClassifier, OnnxEncoder, listed, main
 
+CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
 MAX_TOKENS = 24
 TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
     st.sampled_from(
@@ -125,6 +131,45 @@ def test_probabilities(logits, is_multi_label, expected, monkeypatch):
     classifier.labels, classifier.is_multi_label = list(expected), is_multi_label
     monkeypatch.setattr(classifier, "logits", lambda texts: np.array([logits] * len(texts), np.float32))
     assert classifier(["x", "y"]) == [pytest.approx(expected)] * 2
+
+
+TWO = ["One.", "Two."]
+
+
+@pytest.mark.parametrize("texts", [
+    TWO, tuple(TWO), np.array(TWO), np.array(TWO, object), (text for text in TWO), dict.fromkeys(TWO).keys(),
+    pd.Series(TWO, index=[4, 9]), pd.Series(TWO, index=["b", "a"], dtype="string"), pd.Index(TWO),
+    pa.array(TWO), pa.chunked_array([TWO]), pd.Series(TWO, index=[4, 9]).array,
+])  # fmt: skip
+def test_texts_are_lists_columns_and_what_yields_them(texts):
+    assert listed(texts) == TWO
+    assert listed("One.") == listed(np.str_("One.")) == ["One."]
+    assert listed([]) == [] and listed([("a", "b"), ["c", "d"]]) == [("a", "b"), ["c", "d"]]
+
+
+@pytest.mark.parametrize(("texts", "found"), [
+    (None, "one NoneType"), (5, "one int"), (b"One.", "one bytes"), ({"a": 1}, "one dict"), ({"a"}, "one set"),
+    (pd.DataFrame({"a": TWO}), "one DataFrame"), (pa.table({"a": TWO}), "one Table"), (np.array("a"), "one ndarray"),
+    (["ok", None], "None"), (["ok", float("nan")], "nan"), ([b"ok"], "b'ok'"), (["ok", 5], "5"),
+    (pd.Series(["ok", None], dtype="string"), "(<NA>|nan)"), (pa.array(["ok", None]), "None"), ([("a", None)], "None"),
+    ([{"text": "a"}], "{'text': 'a'}"), ([b"x" * 9999], r"b'x+\.\.\.x+'"),
+])  # fmt: skip
+def test_what_is_no_text_is_refused_with_a_sentence(texts, found):
+    with pytest.raises(ValueError, match=rf"here is \(?('a', )?{found}\)?; give a list") as refused:
+        listed(texts)
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(("kind", "name"), [(OnnxClassifier, "sst2"), (OnnxEncoder, "sentence")])
+def test_a_copy_and_what_was_pickled_load_their_folder_again(kind, name, monkeypatch, tmp_path):
+    pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+    monkeypatch.chdir(CHECKPOINTS)
+    model = kind(f"hashgram-nano-{name}/onnx", threads=1)
+    monkeypatch.chdir(tmp_path)
+    read = model.logits if kind is OnnxClassifier else model.encode
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        again = other.logits if kind is OnnxClassifier else other.encode
+        np.testing.assert_array_equal(again(TWO), read(pd.Series(TWO, index=[4, 9])))
 
 
 class Session:

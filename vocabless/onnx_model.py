@@ -9,9 +9,10 @@ splitters and coders but those that read a vocabulary, `READS_VOCABULARY`.
 # ruff: noqa: T201 (a command prints its output)
 
 import json
+import reprlib
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter
 from .tokenization.truncation import truncated_ranges
 
 Text = str | tuple[str, str]  # a text, or a pair of texts
+Texts = str | Iterable[Text]  # a list, also a column of numpy, pandas, Polars or Arrow, or what yields texts
 ARCHITECTURE = "VocablessForSequenceClassification"
 SETTINGS, GRAPH_ID = "inference.json", "graph_id"  # a file, and what it has in common with its graphs
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
@@ -49,6 +51,7 @@ class OnnxModel:
     """
 
     def __init__(self, path: str | Path, threads: int = 0) -> None:
+        self._made_of = (Path(path).absolute(), threads)
         file, self.settings = read_settings(path)
         self.check(file, self.settings)
         check_types(file, self.settings, self.needed)
@@ -64,13 +67,17 @@ class OnnxModel:
         "splitter": str, "splitter_options": dict, "coder": str, "coder_options": dict, "max_tokens": int
     }  # fmt: skip
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, and what was pickled, loads its folder again."""
+        return type(self), self._made_of
+
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
         """Raises ValueError if the settings are not those of this kind of model."""
 
-    def run(self, texts: str | Sequence[Text], output: str) -> NDArray[np.float32]:
+    def run(self, texts: Texts, output: str) -> NDArray[np.float32]:
         """Returns an output of the graph for each text, (n, its width). Texts of similar length are read together."""
-        texts = [texts] if isinstance(texts, str) else texts
+        texts = listed(texts)
         order = sorted(range(len(texts)), key=lambda index: len("".join(texts[index])))
         values = np.zeros((len(texts), self.width(output)), np.float32)
         for start in range(0, len(order), BATCH):
@@ -109,7 +116,7 @@ class OnnxClassifier(OnnxModel):
         if settings["architecture"] != ARCHITECTURE:
             raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
 
-    def logits(self, texts: str | Sequence[Text]) -> NDArray[np.float32]:
+    def logits(self, texts: Texts) -> NDArray[np.float32]:
         """Returns the logits of all texts, (n, labels); a string is one text. See `run` for the batches."""
         return self.run(texts, "logits")
 
@@ -124,7 +131,7 @@ class OnnxClassifier(OnnxModel):
             of_sentences.append(super().run_blocks(sentences, output))
         return join_sentences(logits, np.concatenate(of_sentences), np.concatenate(texts)) if texts else logits
 
-    def __call__(self, texts: str | Sequence[Text]) -> list[dict[str, float]]:
+    def __call__(self, texts: Texts) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts; for a regression, label → number.
 
         A string is one text, and the list that is returned has one element.
@@ -135,6 +142,27 @@ class OnnxClassifier(OnnxModel):
         elif len(self.labels) > 1:
             values = softmax(values)
         return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+
+
+def listed(texts: Any) -> list[Text]:
+    """Returns texts, or pairs of texts, as a list; a string is one text.
+
+    Raises:
+        ValueError: they are of another kind, or there is something else among them.
+    """
+    if isinstance(texts, str):
+        return [texts]
+    is_column = isinstance(texts, Iterable) and not isinstance(texts, bytes | bytearray | Mapping | set | frozenset)
+    if not is_column or hasattr(texts, "columns") or getattr(texts, "ndim", 1) == 0:
+        raise ValueError(f"texts are a list of strings, but here is one {type(texts).__name__}; give a list.")
+    rows = texts.to_pylist() if hasattr(texts, "to_pylist") else [*texts]  # of Arrow
+    for row in rows:
+        parts = row if isinstance(row, tuple | list | np.ndarray) else [row]
+        if not all(isinstance(part, str) for part in parts):
+            raise ValueError(
+                f"texts are strings, or pairs of two, but here is {reprlib.repr(row)}; give a list of them."
+            )
+    return rows
 
 
 def join_sentences(
@@ -183,7 +211,7 @@ class OnnxEncoder(OnnxModel):
             )
 
     def encode(
-        self, texts: str | Sequence[Text], dimensions: int | None = None, int8: bool = False
+        self, texts: Texts, dimensions: int | None = None, int8: bool = False
     ) -> NDArray[np.float32] | NDArray[np.int8]:
         """Returns the vector of each text or pair of texts, (n, D) float32; a string is one text.
 
