@@ -1,6 +1,7 @@
 /** A sentence encoder without any other program: texts → vectors. */
 
 import { Graph } from "./graph.js";
+import { listOfTexts } from "./texts.js";
 import { Tokenizer } from "./tokenizer.js";
 
 /** @typedef {import("./words.js").Unit} Unit */
@@ -21,12 +22,13 @@ export class Encoder {
 
   /**
    * Returns the vector of each text, of length 1.
-   * @param {string[]} texts
+   * @param {Iterable<string>} texts
    * @param {object} [options]
    * @param {number} [options.dimensions] - keeps the first numbers of each vector, and divides them by their length
    * @param {boolean} [options.int8] - whether each vector is multiplied so that its largest number is ±127, and rounded
    * @returns {Float32Array[] | Int8Array[]}
    * @throws {RangeError} a vector has fewer dimensions
+   * @throws {TypeError} see `listOfTexts`
    */
   encode(texts, { dimensions, int8 = false } = {}) {
     const isCut = dimensions !== undefined;
@@ -54,7 +56,7 @@ export class Encoder {
 
   /** Returns what `read` makes of each text: it gets the outputs for a batch, a row, its units and their tokens. */
   #run(texts, read) {
-    const rows = texts.map((text) => this.tokenizer.unitsOf(text).units);
+    const rows = listOfTexts(texts).map((text) => this.tokenizer.unitsOf(text).units);
     const results = new Array(rows.length);
     for (const { places, data, dims, positions } of this.tokenizer.batchesOf(rows, false)) {
       const outputs = this.graph.run({ type: "int", data, dims });

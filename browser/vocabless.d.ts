@@ -31,9 +31,10 @@ export class Encoder {
    * @param options.int8 - multiplies each vector so that its largest number is ±127, and rounds: a quarter of the
    *     memory. The factors differ, so compare such vectors by their cosine.
    * @throws {RangeError} `dimensions` is below 1 or above those of a vector
+   * @throws {TypeError} `texts` is no list of texts, such as one text alone
    */
-  encode(texts: readonly string[], options?: { dimensions?: number; int8?: false }): Float32Array[];
-  encode(texts: readonly string[], options: { dimensions?: number; int8: true }): Int8Array[];
+  encode(texts: Iterable<string>, options?: { dimensions?: number; int8?: false }): Float32Array[];
+  encode(texts: Iterable<string>, options: { dimensions?: number; int8: true }): Int8Array[];
 }
 
 /**
@@ -91,7 +92,8 @@ export class Classifier {
   /**
    * Returns the answer for each text.
    * @param texts - texts, or for a model of pairs lists of two texts
-   * @throws {TypeError} there is a pair where the model reads texts, or a text where it reads pairs
+   * @throws {TypeError} `texts` is no list of texts, or has something else in it: a pair where the model reads texts, or a
+   *     text where it reads pairs
    */
-  classify(texts: readonly (string | readonly [string, string])[]): Promise<Prediction[]>;
+  classify(texts: Iterable<string | readonly [string, string]>): Promise<Prediction[]>;
 }

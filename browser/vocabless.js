@@ -7,6 +7,7 @@
 import { loadClassifier } from "./classifier.js";
 import { Encoder as SentenceEncoder } from "./encoder.js";
 import { readModel } from "./model_file.js";
+import { listOfTexts } from "./texts.js";
 
 export class Encoder extends SentenceEncoder {
   static async load(source) {
@@ -32,10 +33,7 @@ export class Classifier {
   }
 
   async classify(texts) {
-    return this.#classifier.classify(texts.map((each) => {
-      if (Array.isArray(each) !== this.isPair) {
-        throw new TypeError(`${JSON.stringify(each)} is not ${this.isPair ? "a list of two texts" : "a text"}.`);
-      }
+    return this.#classifier.classify(listOfTexts(texts, this.isPair).map((each) => {
       const [text, pair] = [].concat(each);
       return { text, pair };
     }));

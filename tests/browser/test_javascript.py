@@ -49,6 +49,9 @@ ENCODE = """async ({ Encoder }, texts, ...optionsOfEach) => {
   return optionsOfEach.length ? optionsOfEach.map(encode) : encode();
 }"""
 CLASSIFY = "async ({ Classifier }, texts) => (await Classifier.load()).classify(texts)"
+NO_LIST = [f"TypeError: {each} is not a list of texts." for each in ('"No."', "null", "5", '{"text":"No."}')]
+NO_TEXT = [f"TypeError: {each} is not a text." for each in ("null", "5", '["a","b"]', "{}")]
+NO_PAIR = [f"TypeError: {each} is not a list of two texts." for each in ('"No."', '["a"]', '["a",null]', "null")]
 LOAD_FROM_ALL = """async ({ Encoder }, model) => {
   const isNode = globalThis.process !== undefined;
   const url = isNode ? (await import("node:url")).pathToFileURL(model) : new URL(model, location.href);
@@ -283,12 +286,27 @@ def test_what_is_no_model_of_the_kind_and_a_wrong_argument_are_refused(engine: s
     absent = "ENOENT" if engine == "node" else "vocabless.jsx cannot be loaded: the server answers 404"
     assert absent in fail("Encoder", module + "x")
     said = "RangeError: dimensions=%s is not within 1 and 12; give a number between."
-    for folder, call, sentence, *given in (
-        *((encoder, ENCODE, said % wrong, ["No."], {"dimensions": wrong}) for wrong in (0, 13, 2.5)),
-        (single, CLASSIFY, 'TypeError: ["a","b"] is not a text.', [["a", "b"]]),
-        (pairs, CLASSIFY, 'TypeError: "a" is not a list of two texts.', ["a"]),
+    no_list = [[texts] for texts in ("No.", None, 5, {"text": "No."})]
+    no_text = [[["No.", text]] for text in (None, 5, ["a", "b"], {})]
+    no_pair = [[["No."]], [[["a"]]], [[["a", None]]], [[None]]]
+    for folder, call, given, sentences in (
+        (
+            encoder,
+            ENCODE,
+            [[["No."], {"dimensions": wrong}] for wrong in (0, 13, 2.5)],
+            [said % 0, said % 13, said % 2.5],
+        ),
+        (encoder, ENCODE, no_list + no_text, NO_LIST + NO_TEXT),
+        (single, CLASSIFY, no_list + no_text, NO_LIST + NO_TEXT),
+        (
+            pairs,
+            CLASSIFY,
+            no_list + no_pair,
+            [line.replace("of texts", "of pairs of texts") for line in NO_LIST] + NO_PAIR,
+        ),
     ):
-        assert run_in(engine, folder, f"(...given) => ({call})(...given).catch(String)", *given) == sentence
+        program = f"(module, ...given) => Promise.all(given.map((each) => ({call})(module, ...each).catch(String)))"
+        assert run_in(engine, folder, program, *given) == sentences
 
 
 @pytest.mark.parametrize(("name", "problem"), [("Encoder", None), ("Classifier", SINGLE)])
