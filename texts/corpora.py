@@ -11,7 +11,7 @@ from datasets import Dataset, IterableDataset, Value, load_dataset
 from datasets.exceptions import DatasetGenerationError
 
 from vocabless.public_names import DATASET_ID, EMBEDDED
-from vocabless.texts.documents import HTML, MARKDOWN, read_page
+from vocabless.texts.documents import HTML, MARKDOWN, read_file
 from vocabless.texts.pydocs import read_pydocs
 from vocabless.texts.tables import check_texts, explained, load_files
 from vocabless.texts.text_format import FORMATS, UTF8, TextFormat, suffix_of
@@ -128,8 +128,7 @@ def _pages(files: Sequence[str], text_format: TextFormat) -> Iterator[dict[str, 
     """Yields the texts of md and html files that have some."""
     for file in files:
         try:
-            with text_format.open(file) as stream:
-                page = read_page(stream.read(), suffix_of(file))
+            page, _ = read_file(file, text_format.encoding)
         except ValueError as error:
             raise explained(error, f"the file {file!r}") from error
         if page.text:

@@ -1,7 +1,7 @@
 """Plain text, Markdown and HTML → what a reader sees of it: a title, and sections under headings.
 
-Markdown becomes HTML by markdown-it, and lxml parses HTML, so both are read in one way. Style sheets are not applied:
-only an attribute can hide an element.
+Markdown becomes HTML, see `markdown_pages`, and lxml parses HTML, so both are read in one way. Style sheets are not
+applied: only an attribute can hide an element.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,11 @@ from typing import NamedTuple
 
 import regex
 from lxml import etree
-from markdown_it import MarkdownIt
+
+from vocabless.texts.encodings import decoded
+from vocabless.texts.front_matter import exclusion_of, split_front_matter, title_of
+from vocabless.texts.markdown_pages import to_html
+from vocabless.texts.text_format import suffix_of
 
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 MOST_HEADING = 200  # characters of a heading; a longer one is text
@@ -26,7 +30,6 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _KEPT = str.maketrans("\n\t ", "\ufdd0\ufdd1\ufdd2")  # white space that stays as it is; no text has these characters
 _WRITTEN = str.maketrans("\ufdd0\ufdd1\ufdd2", "\n\t ")
 _CELL = "\ufdd3"  # begins a cell of a table
-_MARKDOWN = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
 _CONTROLS = regex.compile(r"[\p{Cs}\p{Cc}--\n\t]", regex.V1)  # lone surrogates and control characters
 # Soft hyphens and characters of no width. Between letters of Thai and the like, a space of no width ends a word.
 _NOTHING = regex.compile(r"[\u00ad\u2060-\u2064\ufeff]|(?<!\p{Line_Break=Complex_Context})\u200b")
@@ -44,6 +47,7 @@ class Page(NamedTuple):
 
     title: str
     sections: list[Section]
+    exclusion: str = ""  # by which the page says that it is a draft, or that no search shows it
 
     @property
     def text(self) -> str:
@@ -51,20 +55,36 @@ class Page(NamedTuple):
         return "\n".join(part for section in self.sections for part in section if part)
 
 
+def read_file(file: str, encoding: str) -> tuple[Page, str]:
+    """Returns what a reader sees of a file, and its text. It has the encoding that it declares, see `decoded`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it has another encoding, or its elements are nested too deep.
+    """
+    suffix = suffix_of(file)
+    with open(file, "rb") as stream:
+        text = decoded(stream.read(), encoding, suffix in HTML)
+    return read_page(text, suffix), text
+
+
 def read_page(text: str, suffix: str) -> Page:
     r"""Returns the title and the sections of a document; a suffix other than `MARKDOWN` and `HTML` is plain text.
+
+    The title in the data before the text is a heading, too.
 
     Raises:
         ValueError: the elements are nested too deep.
 
-    >>> read_page("# Pumps\nOpen the *valve*.<!-- May? -->", ".md")
-    Page(title='Pumps', sections=[Section(heading='Pumps', text='Open the valve.')])
+    >>> read_page("# Pumps\nOpen the *valve*.<!-- May? -->", ".md").sections
+    [Section(heading='Pumps', text='Open the valve.')]
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if suffix not in MARKDOWN + HTML:
         return Page("", [Section("", clean(text))] if clean(text) else [])
-    text = _without_front_matter(text)
-    return _read_html(_MARKDOWN.render(text) if suffix in MARKDOWN else text)
+    data, text = split_front_matter(text)
+    page = _read_html(to_html(text) if suffix in MARKDOWN else text, clean(title_of(data)))
+    return page._replace(exclusion=exclusion_of(data) or page.exclusion)
 
 
 def clean(text: str) -> str:
@@ -76,37 +96,30 @@ def clean(text: str) -> str:
     return str(_NOTHING.sub("", _CONTROLS.sub(" ", text))).strip()
 
 
-def _without_front_matter(text: str) -> str:
-    """Returns a text without the data before it, between lines of `---` or `+++`; `---` can also be a rule."""
-    lines = text.lstrip().split("\n")
-    mark = lines[0].rstrip()
-    ends = {"---": ("---", "..."), "+++": ("+++",)}.get(mark, ())
-    end = next((number for number, line in enumerate(lines) if number and line.rstrip() in ends), 0)
-    first = next((line for line in lines[1:end] if line.strip() and not line.startswith("#")), ":")
-    is_rule = mark == "---" and ":" not in first and not first.startswith("{")
-    return "\n".join(lines[end + 1 :]) if end and not is_rule else text
-
-
-def _read_html(text: str) -> Page:
+def _read_html(text: str, title: str) -> Page:
+    """Returns what a reader sees of HTML below a title, which is "" if the page has its own."""
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     root = etree.fromstring(text.encode("utf-8", "replace"), parser)
     if root is None:  # no element and no text
-        return Page("", [])
+        return Page(title, [Section(title, "")] if title else [])
     if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
         raise ValueError("its elements are nested too deep")
-    titles = [" ".join(clean(each.text or "").split()) for each in root.xpath("//title[not(ancestor::svg)]")]
-    parts: list[tuple[int, str, list[str]]] = [(0, "", [])]  # level, heading and lines
+    titles = [title, *(" ".join(clean(each.text or "").split()) for each in root.xpath("//title[not(ancestor::svg)]"))]
+    parts: list[tuple[int, str, list[str]]] = [(0, title, [])]  # level, heading and lines
     for level, line in _lines(root):
         above, heading, lines = parts[-1]
         if not level or len(line) > MOST_HEADING:
             lines.append(line)
+        elif line == heading and not above:
+            parts[-1] = (level, line, lines)  # the title again
         elif heading and not lines and level > above:
             parts[-1] = (level, f"{heading}\n{line}", [])
         else:
             parts.append((level, line, []))
     sections = [Section(heading, "\n".join(lines)) for _, heading, lines in parts if heading or lines]
     titles += [section.heading.split("\n")[0] for section in sections]
-    return Page(next(filter(None, titles), ""), sections)
+    hidden = any(exclusion_of({each.get("name", ""): each.get("content", "")}) for each in root.iter("meta"))
+    return Page(next(filter(None, titles), ""), sections, "robots: noindex" if hidden else "")
 
 
 def _lines(root: etree._Element) -> Iterator[tuple[int, str]]:
