@@ -1,11 +1,15 @@
 """Documents → title, sections and link: files of txt, md and html, and the rows of tables."""
 
+import os
+import string
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from vocabless.texts.documents import HTML, MARKDOWN, Section, clean, read_page
+from vocabless.texts.documents import HTML, MARKDOWN, Section, clean, read_file
 from vocabless.texts.text_format import UTF8, TextFormat
 
 TEXTS = (".txt", *MARKDOWN, *HTML)  # one document for each file
@@ -18,6 +22,13 @@ COLUMNS = {
     "link": ("link", "url", "href", "uri"),
 }
 BINARY_CHARACTERS = 1 << 16  # a file with a NUL among its first characters is not text
+# Folders of packages and of what a build has written; so are those that hold one of the files `MADE_BY_PROGRAMS`.
+NO_DOCUMENTS = frozenset(
+    "node_modules bower_components jspm_packages site-packages dist-packages venv virtualenv __pycache__ "
+    "_build _site build dist".split()
+)
+MADE_BY_PROGRAMS = ("pyvenv.cfg", "CACHEDIR.TAG")
+MOST_FORMATS = 10  # that are left out and counted
 
 
 @dataclass(frozen=True)
@@ -53,9 +64,12 @@ def read_documents(
             another encoding, or has no column of texts; or there is no document.
     """
     documents: list[Document] = []
+    notes: list[str] = []
     left_out: list[str] = []
     for source in sources:
-        for file, name in _files(source):
+        files, more = _files(source)
+        notes += more
+        for file, name in files:
             try:
                 of_file = [replace(document, file=name) for document in _read(file, name, base_url, reading)]
                 left_out += [] if of_file else [f"the file {str(file)!r} holds no text."]
@@ -65,22 +79,50 @@ def read_documents(
                     raise
                 left_out.append(str(error))
     if not documents:
-        reason = left_out[0].rstrip(".")
+        reason = (left_out or notes)[0].rstrip(".")
         raise ValueError(f"{' '.join(sources)!r} holds no text to search ({reason}); give files with text in them.")
-    return documents, left_out
+    return documents, notes + left_out
 
 
-def _files(source: str) -> list[tuple[Path, str]]:
-    """Returns the files of a source with their names: paths within the folder. Hidden files are left out."""
+def _files(source: str) -> tuple[list[tuple[Path, str]], list[str]]:
+    """Returns the files of a source with their names, paths within the folder, and what is left out of them.
+
+    Hidden files are left out without a word.
+    """
     path = Path(source)
     known = (*TEXTS, *TABLES) if path.is_dir() else (*TEXTS, *TABLES, *LISTS)
-    names = [(file, file.relative_to(path).as_posix()) for file in sorted(path.rglob("*")) if file.is_file()]
-    files = [(file, name) for file, name in names if "/." not in f"/{name}"] if path.is_dir() else [(path, path.name)]
-    files = [(file, name) for file, name in files if file.suffix.lower() in known]
-    if not files or not path.exists():
+    files, notes = _within(path) if path.is_dir() else ([path], [])
+    others = Counter(file.suffix.lower() or "without an ending" for file in files if file.suffix.lower() not in known)
+    kept = [(file, file.relative_to(path).as_posix() if path.is_dir() else path.name) for file in files]
+    kept = [(file, name) for file, name in kept if file.suffix.lower() in known]
+    if not kept or not path.exists():
         problem = "holds no document" if path.exists() else "does not exist"
         raise ValueError(f"{source!r} {problem}; give files or folders of {', '.join(known)}.")
-    return files
+    if others:
+        counts = [f"{count} {suffix}" for suffix, count in others.most_common(MOST_FORMATS)]
+        counts += [f"{len(others) - MOST_FORMATS} other formats"] if len(others) > MOST_FORMATS else []
+        notes.append(f"{', '.join(counts)}, which are not read; convert texts to {', '.join(TEXTS[:2])} or .html.")
+    return kept, notes
+
+
+def _within(folder: Path) -> tuple[list[Path], list[str]]:
+    """Returns the files of a folder, sorted, and a sentence for each folder in it that holds no documents."""
+    files: list[Path] = []
+    notes: list[str] = []
+    for place, folders, names in os.walk(folder):
+        visible = sorted(name for name in folders if not name.startswith("."))
+        made = [name for name in visible if _is_made(Path(place, name))]
+        folders[:] = [name for name in visible if name not in made]
+        files += [file for name in names if not name.startswith(".") and (file := Path(place, name)).is_file()]
+        for name in made:
+            count = sum(each.suffix.lower() in (*TEXTS, *TABLES) for each in Path(place, name).rglob("*"))
+            what = f"{str(Path(place, name))!r} with {count} document{'s' * (count != 1)}"
+            notes += [f"the folder {what}, of packages or a build; name it beside the other to read it."] * bool(count)
+    return sorted(files), notes
+
+
+def _is_made(folder: Path) -> bool:
+    return folder.name in NO_DOCUMENTS or any((folder / name).is_file() for name in MADE_BY_PROGRAMS)
 
 
 def _read(file: Path, name: str, base_url: str | None, reading: Reading) -> Iterator[Document]:
@@ -89,16 +131,22 @@ def _read(file: Path, name: str, base_url: str | None, reading: Reading) -> Iter
         yield from _rows(file, reading) if _is_filled(file) else ()
         return
     try:
-        with reading.text_format.open(str(file)) as stream:
-            text = stream.read()
-        page = read_page(text, file.suffix.lower())
+        page, text = read_file(str(file), reading.text_format.encoding)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"the file {str(file)!r} cannot be read: {error}; give a whole text in {reading.text_format.encoding}, or "
             "its own --encoding."
         ) from error
-    if page.sections and "\0" not in text[:BINARY_CHARACTERS]:
-        link = None if base_url is None else base_url.rstrip("/") + "/" + name
+    if page.exclusion:
+        raise ValueError(f"the file {str(file)!r} says {page.exclusion!r}; take that out of it to have it in the page.")
+    if "\0" in text[:BINARY_CHARACTERS]:
+        raise ValueError(
+            f"the file {str(file)!r} has a NUL at position {text.index(chr(0))}, so it is no text, or one of another "
+            "encoding; give its own --encoding, such as utf-16-le, or take the NUL out."
+        )
+    if page.sections:
+        # Bytes, because the name of a file need not be UTF-8.
+        link = None if base_url is None else base_url.rstrip("/") + "/" + quote(os.fsencode(name))
         yield Document(page.title or str(Path(name).with_suffix("")), page.sections, link)
 
 
@@ -127,5 +175,5 @@ def _rows(file: Path, reading: Reading) -> Iterator[Document]:
         body, heading = clean(row[text] or ""), clean(" ".join(str(row.get(title) or "").split()))
         if body:
             section = Section("" if body.startswith(heading) else heading, body)
-            address = row.get(link)
-            yield Document(heading or file.stem, [section], str(address) if address else None)
+            address = quote(str(row.get(link) or "").strip(), string.printable.strip())  # all but spaces and accents
+            yield Document(heading or file.stem, [section], address or None)

@@ -132,9 +132,60 @@ def test_a_folder_is_read_with_all_in_it_and_files_that_cannot_be_read_are_named
     (tmp_path / "numbers.csv").write_text("a,b\n1,2\n")
     documents, left_out = read_documents([str(tmp_path)])
     assert [(document.title, document.file) for document in documents] == [("b", "b.txt"), ("in/a", "in/a.md")]
-    reasons = ["binary.txt' holds no text", "deep.html' cannot be read", "empty.txt' holds", "latin.md' cannot"]
+    reasons = [
+        "1 .png, which are not read; convert",
+        "binary.txt' has a NUL at position 4, so it",
+        "deep.html' cannot be read",
+        "empty.txt' holds",
+        "latin.md' cannot",
+    ]
     for sentence, reason in zip(left_out, [*reasons, "numbers.csv' has the columns"], strict=True):
         assert reason in sentence and sentence.endswith(".")
+
+
+def test_drafts_packages_and_other_formats_are_left_out_and_counted(tmp_path) -> None:
+    for name in (
+        "in/a.md",
+        "in/node_modules/x/R.md",
+        "env/lib/b.txt",
+        "env/c.md",
+        "build/d.html",
+        ".git/e.md",
+        "dist/f.js",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    (tmp_path / "draft.md").write_text("---\ndraft: true\n---\nA secret.")
+    (tmp_path / "no.html").write_text('<meta name="robots" content="noindex"><p>A secret.')
+    for name in ("a.rst", "b.RST", "c.ipynb", "LICENSE", ".hidden"):
+        (tmp_path / name).write_text("text")
+    documents, left_out = read_documents([str(tmp_path)])
+    assert [document.file for document in documents] == ["in/a.md"]
+    expected = [
+        r"the folder '.*build' with 1 document, of packages or a build; name it beside the other to read it\.",
+        r"the folder '.*env' with 2 documents, .*", r"the folder '.*node_modules' with 1 document, .*",
+        r"2 \.rst, 1 (\.ipynb|without an ending), 1 .*, which are not read; convert texts to \.txt, \.md or \.html\.",
+        r"the file '.*draft\.md' says 'draft: true'; take that out of it to have it in the page\.",
+        r"the file '.*no\.html' says 'robots: noindex'; .*",
+    ]  # fmt: skip
+    assert all(re.fullmatch(pattern, found) for pattern, found in zip(expected, left_out, strict=True)), left_out
+    assert [document.file for document in read(tmp_path / "build")] == ["d.html"]
+    with pytest.raises(ValueError, match="says 'draft: true'; take that out"):
+        read(tmp_path / "draft.md")
+
+
+def test_links_are_percent_encoded(tmp_path) -> None:
+    names = ["a b.md", "c #1.md", "d?.md", "100% e.md", "küche/ö.md", "f\udce9.md"]
+    (tmp_path / "küche").mkdir()
+    for name in names:
+        (tmp_path / name).write_text("text")
+    links = [document.link for document in read(tmp_path, base_url="https://a.b/c")]
+    encoded = ["a%20b", "c%20%231", "d%3F", "100%25%20e", "k%C3%BCche/%C3%B6", "f%E9"]
+    assert sorted(links) == sorted(f"https://a.b/c/{name}.md" for name in encoded)
+    (tmp_path / "rows.csv").write_text("text,link\nOne, https://a.b/é f?x=%20&y#z \n")
+    (row,) = read(tmp_path / "rows.csv")
+    assert row.link == "https://a.b/%C3%A9%20f?x=%20&y#z"
 
 
 @pytest.mark.parametrize(("name", "content", "sentence"), [
