@@ -8,7 +8,7 @@
 
 DOCUMENTS are files, or folders of them: txt, md, html (a document each), csv, tsv, jsonl,
 parquet (a document in each row; columns named text, title and link, or alike). They are read as a reader sees them and
-cut into passages of a few sentences below a heading. Drafts, and files of a folder that cannot be read, are left out and
+cut into passages of a few sentences below a heading. Drafts and files of a folder that cannot be read are left out and
 named.
 TARGET gets index.html, which opens offline. A page holds at most 100 000 passages.
 """
@@ -71,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="address in front of the path of a txt, md or html file, for the links; default: no links to files",
     )
     parser.add_argument("--delimiter", help="of csv files, a character or tab; default: comma, in tsv tab")
-    parser.add_argument("--encoding", default="utf-8", help="of files that are not UTF-8 and declare no encoding, for instance latin-1")
+    parser.add_argument(
+        "--encoding", default="utf-8", help="of files that are not UTF-8 and declare no encoding, for instance latin-1"
+    )
     parser.add_argument("--text_column", metavar="NAME", help="column of the texts in tables; default: text, or alike")
     parser.add_argument(
         "--dimensions",

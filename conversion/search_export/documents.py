@@ -1,7 +1,6 @@
 """Documents → title, sections and link: files of txt, md and html, and the rows of tables."""
 
 import os
-import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ NO_DOCUMENTS = frozenset(
     "_build _site build dist".split()
 )
 MADE_BY_PROGRAMS = ("pyvenv.cfg", "CACHEDIR.TAG")
+NOT_QUOTED = bytes({*range(128)} - {ord(" ")})  # in an address of a table, which may have been quoted
 MOST_FORMATS = 10  # that are left out and counted
 
 
@@ -175,5 +175,5 @@ def _rows(file: Path, reading: Reading) -> Iterator[Document]:
         body, heading = clean(row[text] or ""), clean(" ".join(str(row.get(title) or "").split()))
         if body:
             section = Section("" if body.startswith(heading) else heading, body)
-            address = quote(str(row.get(link) or "").strip(), string.printable.strip())  # all but spaces and accents
+            address = quote(str(row.get(link) or "").strip(), NOT_QUOTED)
             yield Document(heading or file.stem, [section], address or None)
