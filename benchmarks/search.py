@@ -9,6 +9,7 @@ have 8 bits, as in the page; a peer is an encoder of `benchmarks.encoders`, alon
 # mypy: no-warn-return-any
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,25 +26,54 @@ from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.loading import default_encoder
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
-from vocabless.tokenization.splitters import SPLITTERS
+from vocabless.tokenization.splitters import SPLITTERS, Splitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.pretraining.measures import unit_vectors
 
 K1, B = 0.6, 0.75  # of `browser/bm25.js`
 WORDS_SHARE = 0.25  # of `browser/searcher.js`
+LETTERS = str.maketrans({"ß": "ss", "œ": "oe", "æ": "ae", "ĳ": "ij"})
+_UNSPACED = "".join(rf"\p{{Script={name}}}" for name in "Han Hiragana Katakana Thai Lao Khmer Myanmar".split())
+RUN = regex.compile(rf"[^\s{_UNSPACED}\u3000-\u303f\uff00-\uffef,;!?()\[\]{{}}<>\"'«»“”„‘’…·•|`*=~]+")
+IS_JOINED = regex.compile(r"[\p{L}\p{N}].*[^\p{L}\p{M}\p{N}]|[^\p{L}\p{M}\p{N}].*[\p{L}\p{N}]")
+HYPHEN = regex.compile(r"(?<=\p{L}\p{M}*)[-\u00ad\u2010\u2011](?=\p{L})")
+MOST_JOINED = 64
 Scores = NDArray[np.floating[Any]]
 Figures = dict[str, tuple[float, ...]]  # side → `RANK_FIGURES`
 
 
-def words_of(tokenizer: VocablessTokenizer) -> Callable[[str], list[str]]:
-    """Returns what gives the words of a text as the page indexes them."""
-    splitter = SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
+def words_of(splitter: Splitter) -> Callable[[str], tuple[list[str], list[str]]]:
+    """Returns what gives the words of a text as `browser/searcher.js` indexes them: its units, and joined words."""
 
-    def words(text: str) -> list[str]:
-        found = [str(splitter.normalize(unit)).lower() for unit in splitter.units(text)]
+    def indexed(units: Sequence[str]) -> list[str]:
+        found = [str(splitter.normalize(unit)).lower().translate(LETTERS) for unit in units]
         return [unit for unit in found if regex.search(r"[\p{L}\p{N}]", unit)]
 
+    def words(text: str) -> tuple[list[str], list[str]]:
+        units = indexed([str(unit) for unit in splitter.units(text)])
+        return units, [word for word in indexed([word for word, _, _ in joined_words(text)]) if word not in units]
+
     return words
+
+
+def joined_words(text: str) -> list[tuple[str, int, int]]:
+    """Returns the words that marks join, with their places: `joinedWords` of `browser/index_words.js`.
+
+    >>> joined_words("A co-operative (v1.2.3) in C++.")
+    [('cooperative', 2, 14), ('v1.2.3', 16, 22), ('C++', 27, 30)]
+    """
+    found = []
+    for run in RUN.finditer(text):
+        word = run[0].lstrip("-:/\\&+_%")
+        start = run.end() - len(word)
+        word = word.rstrip("-.:/\\&_@$")
+        if len(word.encode("utf-16-le", "surrogatepass")) <= 2 * MOST_JOINED and IS_JOINED.search(word):
+            found.append((HYPHEN.sub("", word), start, start + len(word)))
+    return found
+
+
+def _splitter(tokenizer: VocablessTokenizer) -> Splitter:
+    return SPLITTERS[tokenizer.splitter](**tokenizer.splitter_options)
 
 
 def rarity(having: Any, count: int) -> Any:
@@ -53,7 +83,8 @@ def rarity(having: Any, count: int) -> Any:
 
 def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
     """Returns the scores of `browser/bm25.js` for exact words, (queries, texts)."""
-    counter = CountVectorizer(analyzer=words_of(tokenizer), dtype=np.float64)
+    words = words_of(_splitter(tokenizer))
+    counter = CountVectorizer(analyzer=lambda text: [*chain(*words(text))], dtype=np.float64)
     counts = counter.fit_transform(texts).tocoo()
     lengths, having = counts.sum(axis=1).A1, np.bincount(counts.col)
     weights = rarity(having, len(texts))
@@ -65,13 +96,14 @@ def bm25(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[
 
 def coverage(tokenizer: VocablessTokenizer, queries: Sequence[str], texts: Sequence[str]) -> Scores:
     """Returns the share of the words of each query that each text has, by their rarity, (queries, texts)."""
-    words = words_of(tokenizer)
-    counter = CountVectorizer(analyzer=words, binary=True, dtype=np.float64)
+    words = words_of(_splitter(tokenizer))
+    counter = CountVectorizer(analyzer=lambda text: [*chain(*words(text))], binary=True, dtype=np.float64)
     table = counter.fit_transform(texts).tocsc()
     known, weights = counter.vocabulary_, rarity(np.asarray(table.sum(axis=0)).ravel(), len(texts))
     found = np.zeros((len(queries), len(texts)))
     for row, query in enumerate(queries):
-        places = [known.get(word) for word in words(query)]
+        units, joined = words(query)
+        places = [known.get(word) for word in units] + [known[word] for word in joined if word in known]
         of_words = [rarity(0, len(texts)) if place is None else weights[place] for place in places]
         for place, weight in zip(places, of_words, strict=True):
             if place is not None:

@@ -1,4 +1,6 @@
-/** The indexed words that a misspelt or an unfinished word of a query may be. */
+/** The indexed words that a misspelt or an unfinished word of a query may be. Accents never count. */
+
+import { bare } from "./index_words.js";
 
 const SHORT = 4; // letters from which one edit is forgiven
 const LONG = 8; // letters from which two are
@@ -11,11 +13,11 @@ export class NearWords {
   /** @param {import("./bm25.js").Bm25} bm25 - the index of the words */
   constructor(bm25) {
     this.bm25 = bm25;
-    this.wordsOf = new Map(); // first letter → the words, as letters
+    this.wordsOf = new Map(); // first letter → the words, and their letters
     for (const word of bm25.ids.keys()) {
-      const letters = Array.from(word);
+      const letters = Array.from(bare(word));
       if (!this.wordsOf.has(letters[0])) this.wordsOf.set(letters[0], []);
-      this.wordsOf.get(letters[0]).push(letters);
+      this.wordsOf.get(letters[0]).push({ word, letters });
     }
     this.found = new Map(); // a word, and whether it may be unfinished → what `of` returns
   }
@@ -31,7 +33,7 @@ export class NearWords {
    */
   of(word, isUnfinished) {
     const key = `${isUnfinished} ${word}`;
-    if (!this.found.has(key)) this.found.set(key, this.#search(Array.from(word), isUnfinished));
+    if (!this.found.has(key)) this.found.set(key, this.#search(Array.from(bare(word)), isUnfinished));
     return this.found.get(key);
   }
 
@@ -39,15 +41,15 @@ export class NearWords {
     const count = letters.length;
     const isForgiven = count >= SHORT && !IS_NUMBER.test(letters.join(""));
     const mayEnd = (edits, rest) =>
-      (isForgiven && rest <= MOST_ENDING) || (isUnfinished && count >= (edits ? LEAST_MISSPELT_BEGINNING : LEAST_BEGINNING));
+      edits + rest === 0 || (isForgiven && rest <= MOST_ENDING) || (isUnfinished && count >= (edits ? LEAST_MISSPELT_BEGINNING : LEAST_BEGINNING));
     let near = [];
     let least = !isForgiven ? 0 : count < LONG ? 1 : 2;
-    for (const candidate of this.#beginningLike(letters)) {
+    for (const { word, letters: candidate } of this.#beginningLike(letters)) {
       const [edits, rest] = editsToBeginning(letters, candidate, least);
       if (edits > least || !mayEnd(edits, rest)) continue;
       if (edits < least) near = [];
       least = edits;
-      near.push({ word: candidate.join(""), rest });
+      near.push({ word, rest });
     }
     const isWhole = ({ rest }) => rest <= MOST_ENDING;
     if (least > 0 && near.some(isWhole)) near = near.filter(isWhole);
@@ -57,7 +59,7 @@ export class NearWords {
 
   /** Returns the words with the same first letter, and those with the same two first letters in the other order. */
   #beginningLike([first, second]) {
-    const swapped = second === first ? [] : (this.wordsOf.get(second) ?? []).filter((word) => word[1] === first);
+    const swapped = second === first ? [] : (this.wordsOf.get(second) ?? []).filter(({ letters }) => letters[1] === first);
     return [...(this.wordsOf.get(first) ?? []), ...swapped];
   }
 }

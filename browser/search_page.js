@@ -159,7 +159,7 @@ function markWords(place, { heading, passage, found }, near) {
     .filter(([start]) => start >= position)
     .sort((one, other) => one[0] - other[0]);
   place.replaceChildren();
-  for (const [start, end] of marks) {
+  for (const [start, end] of marks.filter(([from], index) => !marks.slice(0, index).some(([, to]) => from < to))) {
     const mark = make("mark", isFound.has(start) ? {} : { className: "near" }, passage.slice(start, end));
     place.append(passage.slice(position, start), mark);
     position = end;

@@ -7,6 +7,7 @@
 
 import { Bm25 } from "./bm25.js";
 import { Encoder } from "./encoder.js";
+import { folded, joinedWords } from "./index_words.js";
 import { NearWords } from "./near_words.js";
 import { normalizeUnit } from "./words.js";
 
@@ -16,6 +17,8 @@ const MOST_RESULTS = 20;
 const MOST_CANDIDATES = 20 * MOST_RESULTS; // best passages that are looked at: few share a sentence with another one
 const MOST_MARKS = 4; // words of a result that are marked because of their meaning
 const MARKED_SHARE = 0.4; // of the weight of the rarest word of the query; "the" and "of" are not marked
+const TERMS_OF_CODE = 3; // a joined word with digits counts as so many words: its meaning says little
+const HAS_DIGIT = /\p{N}/u;
 const IS_WORD = /[\p{L}\p{N}]/u; // punctuation says nothing about a passage
 
 /**
@@ -48,7 +51,7 @@ const IS_WORD = /[\p{L}\p{N}]/u; // punctuation says nothing about a passage
  * @property {boolean} fits - whether a passage answers the query
  */
 
-/** @typedef {{word: string, start: number, end: number}} Word */
+/** @typedef {{word: string, form: string, start: number, end: number}} Word - as it is indexed, and as it is spelt */
 
 /** @typedef {{word: Word, units: string[], share: number}} Term - indexed units that count for a word of the query */
 
@@ -71,8 +74,14 @@ export class Searcher {
       for (let i = place * this.width; i < (place + 1) * this.width; i++) squares += this.vectors[i] ** 2;
       return Math.sqrt(squares) || 1;
     });
-    this.wordOfUnit = new Map();
-    this.bm25 = new Bm25(this.passages.map((_, place) => this.#words(this.textOf(place)).map(({ word }) => word)));
+    this.formOfUnit = new Map();
+    this.spellings = new Map(); // a word → how it is first spelt
+    this.forms = new Set(); // all spellings
+    this.bm25 = new Bm25(this.passages.map((_, place) => this.#allWords(this.textOf(place)).map(({ word, form }) => {
+      this.forms.add(form);
+      if (!this.spellings.has(word)) this.spellings.set(word, form);
+      return word;
+    })));
     this.nearWords = new NearWords(this.bm25);
   }
 
@@ -101,26 +110,36 @@ export class Searcher {
       const { document, section } = this.passages[place];
       const { title, link, file, headings } = this.documents[document];
       const passage = this.textOf(place);
-      const found = this.#words(passage).filter(({ word }) => wanted.has(word)).map(({ start, end }) => [start, end]);
+      const found = apart(this.#allWords(passage).filter(({ word }) => wanted.has(word)));
       const [score, similarity] = [scores[place], similarities[place]];
       const fit = (similarity + coverage[place]) / 2;
       return { document: title, heading: headings[section], passage, score, fit, similarity, link, file, found };
     });
-    return { results, corrected: withTerms(query, terms, shownUnits), fits: results.some(({ fit }) => fit >= this.leastFit) };
+    const write = (units, { word }) => (units[0] !== word ? shownUnits(units.map((unit) => this.spellings.get(unit)), word) : null);
+    return { results, corrected: withTerms(query, terms, write), fits: results.some(({ fit }) => fit >= this.leastFit) };
   }
 
-  /** Returns a term for each word of a query: the word itself, or the indexed words that are nearest to it. */
+  /**
+   * Returns a term for each word of a query: the word itself, or the indexed words that are nearest to it; and one for each
+   * joined word that a passage has. Then its parts that none has are no terms.
+   */
   #termsOf(query, isExact) {
-    const words = this.#words(query);
-    return words.map((word) => {
+    const units = this.#words(query);
+    const joined = this.#joinedWords(query, units).filter(({ word }) => this.bm25.countOf(word));
+    const isPart = ({ start, end }) => joined.some((whole) => whole.start <= start && end <= whole.end);
+    const words = units.filter((word) => this.bm25.countOf(word.word) || !isPart(word));
+    const terms = words.map((word) => {
       const near = isExact || this.bm25.countOf(word.word) ? [] : this.nearWords.of(word.word, word.end === query.length);
       return near.length ? { word, units: near, share: NEAR_SHARE } : { word, units: [word.word], share: 1 };
     });
+    const times = ({ word }) => (HAS_DIGIT.test(word) ? TERMS_OF_CODE : 1);
+    return [...terms, ...joined.flatMap((word) => Array(times(word)).fill({ word, units: [word.word], share: 1 }))];
   }
 
-  /** Returns the vector of a query; with other words than were written, between those of both readings. */
+  /** Returns the vector of a query; with other words or spellings than were written, between those of both readings. */
   #vectorOf(query, terms) {
-    const corrected = withTerms(query, terms, ([likeliest]) => likeliest);
+    const corrected = withTerms(query, terms, ([likeliest], { word, form }) =>
+      likeliest === word && this.forms.has(form) ? null : this.spellings.get(likeliest));
     const vectors = this.encoder.encode(corrected === query ? [query] : [query, corrected]);
     const sum = vectors[0].map((_, column) => vectors.reduce((total, vector) => total + vector[column], 0));
     const length = Math.hypot(...sum) || 1;
@@ -181,33 +200,56 @@ export class Searcher {
     return best;
   }
 
+  /** Returns the words of a text and those that marks join, with their places. */
+  #allWords(text) {
+    const units = this.#words(text);
+    return [...units, ...this.#joinedWords(text, units)];
+  }
+
+  /** Returns the words of a text that marks join, see `joinedWords`, without those that are units. */
+  #joinedWords(text, units) {
+    const words = joinedWords(text).map(({ text: word, start, end }) => (
+      { word: folded(this.#formOf(word)), form: this.#formOf(text.slice(start, end)), start, end }));
+    const known = new Set(words.length ? units.map(({ word }) => word) : []);
+    return words.filter(({ word }) => !known.has(word));
+  }
+
   /** Returns the units of a text that are words, in lower case, with their places. */
   #words(text) {
     const words = [];
     for (const { text: unit, start, end } of this.encoder.tokenizer.split(text, 0)) {
-      const word = this.#wordOf(unit);
-      if (word) words.push({ word, start, end });
+      const form = this.#formOf(unit);
+      if (form) words.push({ word: folded(form), form, start, end });
     }
     return words;
   }
 
   /** Returns a unit in lower case and in its normal form, "" if it is no word. */
-  #wordOf(unit) {
-    let word = this.wordOfUnit.get(unit);
+  #formOf(unit) {
+    let word = this.formOfUnit.get(unit);
     if (word === undefined) {
       const { splitter, splitter_options: options } = this.encoder.tokenizer.settings;
       word = IS_WORD.test(unit) ? normalizeUnit(unit, splitter, { ...options, lowercase: true }) : "";
-      this.wordOfUnit.set(unit, word);
+      this.formOfUnit.set(unit, word);
     }
     return word;
   }
 }
 
-/** Returns a query with what `write` makes of the units of each term in place of its word, if they are other ones. */
+/** Returns the places of words without those that begin within another one, which is longer. */
+function apart(words) {
+  const places = words.map(({ start, end }) => [start, end]).sort((one, other) => one[0] - other[0] || other[1] - one[1]);
+  let last = 0;
+  return places.filter(([start, end]) => start >= last && (last = end));
+}
+
+/** Returns a query with what `write` makes of the units of each term in place of its word, unless it is nothing. */
 function withTerms(query, terms, write) {
   let [text, position] = ["", 0];
-  for (const { word, units } of terms.filter(({ word, units }) => units[0] !== word.word)) {
-    text += query.slice(position, word.start) + write(units, word.word).normalize("NFC");
+  for (const { word, units } of terms.slice().sort((one, other) => one.word.start - other.word.start)) {
+    const written = word.start < position ? null : write(units, word);
+    if (!written) continue;
+    text += query.slice(position, word.start) + written.normalize("NFC");
     position = word.end;
   }
   return text + query.slice(position);

@@ -1,8 +1,27 @@
 """Misspelt and unfinished words as the rules read, in slow Python; `browser/near_words.js` must find the same."""
 
+import unicodedata
+
 import regex
 
+from benchmarks.search import LETTERS
+from benchmarks.search import words_of as words_in
+from vocabless.tokenization.splitters import SPLITTERS
+
 MOST_EDITS = 2
+
+
+def words_of(text: str) -> list[tuple[str, str]]:
+    """The units of a text that are words, as they stand and as they are indexed."""
+    splitter = SPLITTERS["word"](lowercase=True, fold_forms=True)
+    units = splitter.units(text)
+    pairs = zip(units, map(str.lower, splitter.normalize_all(units)), strict=True)
+    return [(unit, word.translate(LETTERS)) for unit, word in pairs if regex.search(r"[\p{L}\p{N}]", word)]
+
+
+def all_words_of(text: str) -> list[str]:
+    units, joined = words_in(SPLITTERS["word"](lowercase=True, fold_forms=True))(text)
+    return units + joined
 
 
 def edit_distance(one: str, other: str) -> int:
@@ -24,22 +43,30 @@ def edits_to_beginning(word: str, other: str) -> tuple[int, int]:
     return min((edit_distance(word, other[:end]), len(other) - end) for end in ends)
 
 
+def bare(word: str) -> str:
+    """The word without accents."""
+    letters = unicodedata.normalize("NFC", regex.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", word)))
+    return letters.translate(str.maketrans("łđøı", "ldoi"))
+
+
 def near_words(word: str, counts: dict[str, int], num_passages: int, is_unfinished: bool) -> list[str]:
     """The nearest of the indexed words, the likeliest first; `counts` are numbers of passages."""
+    word = bare(word)
     is_forgiven = len(word) >= 4 and not regex.search(r"\p{N}", word)
     most = 0 if not is_forgiven else 1 if len(word) < 8 else 2
     found = {}
-    for other in counts:
+    for indexed in counts:
+        other = bare(indexed)
         if word[0] not in other[:2]:  # saves time
             continue
         edits, rest = edits_to_beginning(word, other)
         goes_on = is_unfinished and len(word) >= (5 if edits else 3)
         alike = word[0] == other[0] or (len(word) > 1 and word[1::-1] == other[:2])
-        if alike and edits <= most and (goes_on or (is_forgiven and rest <= 3)):
-            found[other] = (edits, rest)
+        if alike and edits <= most and (edits == rest == 0 or goes_on or (is_forgiven and rest <= 3)):
+            found[indexed] = (edits, rest)
     fewest = min((edits for edits, _ in found.values()), default=0)
     found = {other: rest for other, (edits, rest) in found.items() if edits == fewest}
     if fewest and min(found.values()) <= 3:
         found = {other: rest for other, rest in found.items() if rest <= 3}
     likelihood = {other: (0 if rest else num_passages) + counts[other] / (1 + rest) for other, rest in found.items()}
-    return sorted(found, key=lambda other: (-likelihood[other], other[0] != word[0]))
+    return sorted(found, key=lambda other: (-likelihood[other], bare(other)[0] != word[0]))

@@ -1,5 +1,6 @@
 """The search page forgives misspelt and unfinished words, by the rules of a slow oracle; and finds twenty notes."""
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from found_notes import DATA, ask, make_page, places
 from near_words_oracle import edit_distance, edits_to_beginning, near_words
 
+from vocabless.conversion.__main__ import main
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 from vocabless.loading import default_encoder
@@ -83,6 +85,41 @@ def test_the_near_words_of_an_index_are_those_of_slow_python(call) -> None:
 def test_typing_errors_of_people_find_their_words_and_codes_are_not_guessed(word, unfinished, near, call) -> None:
     indexed = ["passwords receipts wx4410 marriage bank banks account accounts accountant".split()]
     assert call(NEAR_IN_INDEX, indexed, [(word, unfinished)]) == [near]
+
+
+SPELLINGS = {
+    "Mail": "Send an e-mail to the desk.", "Shop": "A cooperative shop sells bread.", "Street": "Die Straße ist laut.",
+    "Gasse": "Die Grosse Gasse ist eng.", "Heart": "Le cœur bat vite.", "Old": "Version 1.3.2 needs a restart.",
+    "New": "Version 1.2.3 needs a restart.", "Plus": "It is written in C++ today.",
+    "Sharp": "It is written in C# today.",
+    "Form": "Fill in form AB-12/7 first.", "Other form": "Fill in form AB-7/12 first.",
+    "Net": "It runs on .NET and Node.js.",
+    "City": "Łódź and Ängelholm are far.", "Cv": "Send your résumé to us.", "Han": "版本2.0.1需要重启。",
+    "Clock": "It opens at 10:30 in May.",
+    "Later": "It opens at 30:10 in May.",
+}  # fmt: skip
+FOUND_AS = {
+    "email": "Mail", "e\u2010mail": "Mail", "co-operative": "Shop", "Co-Operative shop": "Shop",
+    "strasse": "Street", "STRASSE": "Street",
+    "große gasse": "Gasse", "coeur": "Heart", "1.2.3": "New", "1.3.2": "Old", "version 1.2.3.": "New",
+    "c++": "Plus", "C#?": "Sharp",
+    "ab-12/7": "Form", "(AB-7/12)": "Other form", ".net": "Net", "node.js": "Net", "lodz": "City", "angelholm": "City",
+    "resume": "Cv", "2.0.1": "Han", "10:30": "Clock", "30:10": "Later",
+}  # fmt: skip
+
+
+def test_a_code_counts_as_it_is_and_a_word_in_each_spelling(chromium, tmp_path) -> None:
+    pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
+    rows = [json.dumps({"title": title, "text": text}) for title, text in SPELLINGS.items()]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    main(["search", str(tmp_path / "rows.jsonl"), str(tmp_path / "page"), "--model", default_encoder()])
+    chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
+    chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
+    assert {query: ask(chromium, query)[0]["document"] for query in FOUND_AS} == FOUND_AS
+    ask(chromium, "1.2.3")
+    marks = "[...document.querySelector('.passage').querySelectorAll('mark')].map((each) => each.textContent)"
+    assert "1.2.3" in chromium.evaluate(marks)
+    assert chromium.evaluate("document.querySelector('.passage').textContent") == SPELLINGS["New"]
 
 
 @pytest.mark.slow  # by default, test_search_page.py has misspelt and unfinished words, and those that nothing fits
