@@ -67,6 +67,9 @@ export function drawBars(place, manifest, answer, chosen, choose) {
   if (!hasBars) return;
   const shown = labelsToShow(manifest.labels, answer);
   while (place.children.length < shown.length) place.append(emptyBar());
+  if (shown.length < manifest.labels.length && place.children.length === shown.length) {
+    place.append(make("p", { className: "note" }, `The ${shown.length} likeliest of ${manifest.labels.length} labels`));
+  }
   const explained = answer && (chosen ?? likeliest(answer));
   shown.forEach((label, index) => {
     const row = place.children[index];

@@ -17,6 +17,7 @@ from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space import make_manifest
 from vocabless.conversion.space_export import page as space_page
 from vocabless.conversion.space_export.graph_json import to_json
+from vocabless.conversion.space_export.script import join_modules
 
 VARIANT = "ewe-bert-word-tiny"  # the one that is exported in the shortest time
 EVIL = "<img src=x onerror=\"document.title='bad'\">"
@@ -273,3 +274,19 @@ def test_weights_beside_the_page_are_read_and_missed(made: Made, browser: Chromi
     (folder / "weights.js").unlink()
     browser.open((folder / "index.html").as_uri())
     browser.wait("document.querySelector('#note').textContent.includes('weights.js is not beside this page')")
+
+
+@pytest.mark.parametrize(("number", "note"), [(8, []), (77, ["The 8 likeliest of 77 labels"])])
+def test_a_page_says_that_it_shows_some_of_many_labels(number, note, browser, tmp_path) -> None:
+    script = join_modules(space_page.BROWSER, "answers.js")
+    page = f"<!doctype html><div id=bars></div><script>{script}</script>"
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    browser.open((tmp_path / "page.html").as_uri())
+    drawn = """(number) => {
+      const manifest = { task: "single_label", labels: Array.from({ length: number }, (_, label) => `${label}`) };
+      const answer = { probabilities: manifest.labels.map((_, label) => (label === 5 ? 0.9 : 0.1 / (number - 1))) };
+      const bars = document.getElementById("bars");
+      for (const each of [null, answer, answer]) modules["answers.js"].drawBars(bars, manifest, each, null, () => {});
+      return [bars.querySelectorAll("button").length, [...bars.querySelectorAll("p")].map((each) => each.textContent)];
+    }"""
+    assert browser.call_function(drawn, number) == [8, note]
