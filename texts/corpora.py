@@ -129,6 +129,8 @@ def _pages(files: Sequence[str], text_format: TextFormat) -> Iterator[dict[str, 
     for file in files:
         try:
             page, _ = read_file(file, text_format.encoding)
+        except UnicodeError as error:
+            raise text_format.misread(file, error) from error
         except ValueError as error:
             raise explained(error, f"the file {file!r}") from error
         if page.text:
