@@ -90,7 +90,7 @@ def make_manifest(
         "task": task,
         "labels": labels_of(model) or list(CORRUPTIONS),
         "is_pair": is_pair,
-        **({"reads_sentences": True} if cast(Any, model.config).classifier_reads_sentences else {}),
+        **({"reads_sentences": True} if getattr(model, "reads_sentences", False) else {}),
         "tokenizer": page_tokenizer(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
         "examples": examples_of(task, is_pair, examples),
     }

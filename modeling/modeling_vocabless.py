@@ -197,8 +197,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
 
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
 
-    With `config.classifier_reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence
-    by sentence, and `join_sentences` makes the logits. States, attentions and exported graphs are of the whole text.
+    If it `reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence by sentence, and
+    `join_sentences` makes the logits. States, attentions and exported graphs are of the whole text.
     """
 
     _auto_class = "AutoModelForSequenceClassification"
@@ -208,9 +208,19 @@ class VocablessForSequenceClassification(_TextHeadModel):
         super().__init__(config, cast(int, config.num_labels))
         self.num_labels = config.num_labels
 
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether the configuration says so and the head can: it has one of several labels for a text, not for a pair.
+
+        It is asked at each call, since the kind of problem may change after the model was made.
+        """
+        config: Any = self.config
+        has_one_label = config.problem_type in (None, "single_label_classification") and config.num_labels > 1
+        return bool(config.classifier_reads_sentences and has_one_label and config.classifier_pooling != "siamese")
+
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         logits = super().predict(states, read, inputs)
-        if not self.config.classifier_reads_sentences or self.training or inputs.inputs_embeds is not None:
+        if not self.reads_sentences or self.training or inputs.inputs_embeds is not None:
             return logits
         return self._with_sentences(logits, cast(Tensor, inputs.input_ids))
 

@@ -73,7 +73,7 @@ def write_card(
         encoder=_encoder_config(config).model_type,
         append_embeddings=getattr(config, "append_embeddings", False),
         wide_rows=getattr(config, "classifier_wide_rows", None),
-        reads_sentences=getattr(config, "classifier_reads_sentences", False),
+        reads_sentences=getattr(model, "reads_sentences", False),
         has_ngram_list=(folder / VocablessTokenizer.vocab_files_names["ngrams_file"]).is_file(),
         parameters=model.num_parameters(),
         embedding_parameters=sum(p.numel() for p in model.get_input_embeddings().parameters()),

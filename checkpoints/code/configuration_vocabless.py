@@ -88,7 +88,7 @@ class VocablessConfig(PreTrainedConfig):
         classifier_wide_rows: rows of the weights of the wide part of the heads for whole texts, see `WideLayer`; 0
             leaves it out.
         classifier_reads_sentences: whether a classifier with one label for a text reads its sentences, too, see
-            `VocablessForSequenceClassification`.
+            `VocablessForSequenceClassification.reads_sentences`. Other heads ignore it.
         append_embeddings: whether each token's state is followed by its embedding, so that heads and means of the
             states read both; `hidden_size` is then the width of the two.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
@@ -96,9 +96,8 @@ class VocablessConfig(PreTrainedConfig):
 
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` is no
-            probability, `classifier_pooling` is unknown or has no wide part, `classifier_reads_sentences` is true where
-            there is no one label for a text, labels have gaps or the same name, or `encoder_config` has no
-            `model_type`, is one of this family or has a value of a wrong type.
+            probability, `classifier_pooling` is unknown or has no wide part, labels have gaps or the same name, or
+            `encoder_config` has no `model_type`, is one of this family or has a value of a wrong type.
     """
 
     model_type = "vocabless"
@@ -134,14 +133,6 @@ class VocablessConfig(PreTrainedConfig):
             raise ValueError(
                 f"classifier_wide_rows is {classifier_wide_rows}, but a siamese head reads pairs and has no wide part; "
                 "give 0, or another classifier_pooling."
-            )
-        if classifier_reads_sentences and (
-            classifier_pooling == "siamese"
-            or kwargs.get("problem_type") in ("multi_label_classification", "regression")
-        ):
-            raise ValueError(
-                "classifier_reads_sentences is true, but only a classifier with one label for a text joins what its "
-                "sentences say; leave it out."
             )
         self.front_end = front_end
         self.front_end_options = dict(front_end_options or {})

@@ -23,7 +23,7 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
         "outputs": output_names(model),
         "problem_type": model.config.problem_type,
         **({} if labels is None else {"labels": labels}),
-        **({"reads_sentences": True} if model.config.classifier_reads_sentences else {}),
+        **({"reads_sentences": True} if getattr(model, "reads_sentences", False) else {}),
         **tokenizer_settings(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
     }
 

@@ -22,6 +22,7 @@ from vocabless.conversion.onnx_export import four_bits, parity
 from vocabless.conversion.onnx_export.four_bits import GROUP, PackedTable, quantize_rows, restore_rows
 from vocabless.conversion.onnx_export.graph import INPUT, embed_distinct, export, session_of
 from vocabless.conversion.onnx_export.settings import inference_settings
+from vocabless.conversion.space import make_manifest
 from vocabless.joined_code import PROGRAM
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
 from vocabless.onnx_model import OnnxClassifier
@@ -42,6 +43,13 @@ def exported(random_checkpoint, tmp_path_factory):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         main(["onnx", str(source), str(target), "--int8"])
     return *load_checkpoint(str(source)), target, printed.getvalue()
+
+
+def test_no_other_head_reads_sentences_if_the_classifier_before_it_did():
+    config = load_config("ewe-bert-word-tiny", num_labels=3, classifier_reads_sentences=True)
+    model, tokenizer = VocablessForTokenClassification(config), load_tokenizer("ewe-bert-word-tiny")
+    assert "reads_sentences" not in inference_settings(model, tokenizer)
+    assert "reads_sentences" not in make_manifest(model, tokenizer, is_pair=False)
 
 
 def test_the_command_writes_its_files_and_reports_differences_and_sizes(exported) -> None:

@@ -1,5 +1,6 @@
 """Sentences of a text against slow plain Python, and a classifier that reads them beside the whole text."""
 
+import copy
 import math
 
 import numpy as np
@@ -150,7 +151,30 @@ def test_it_reads_them_in_evaluation_alone_and_never_for_embeddings(model):
     hook.remove()
 
 
-@pytest.mark.parametrize("other", [{"problem_type": "regression"}, {"classifier_pooling": "siamese"}])
-def test_other_heads_refuse_it(other):
-    with pytest.raises(ValueError, match="classifier_reads_sentences is true, but only a classifier with one label"):
-        load_config("ewe-bert-word-tiny", classifier_reads_sentences=True, **other)
+@pytest.mark.parametrize("other", [
+    {"num_labels": 1, "problem_type": "regression"}, {"num_labels": 1}, {"problem_type": "multi_label_classification"},
+])  # fmt: skip
+@pytest.mark.parametrize("is_saved_again", [True, False])
+def test_only_one_of_several_labels_is_joined_however_the_model_was_made(model, other, is_saved_again, tmp_path):
+    model.save_pretrained(tmp_path)
+    load = VocablessForSequenceClassification.from_pretrained
+    other = load(tmp_path, ignore_mismatched_sizes=True, **other)
+    if is_saved_again:
+        other.save_pretrained(tmp_path)
+        other = load(tmp_path)
+    assert other.config.classifier_reads_sentences and not other.reads_sentences
+    assert_reads_whole_texts(other)
+
+
+def test_a_head_for_several_labels_is_not_joined_if_it_became_one_after_loading(model):
+    other = copy.deepcopy(model)
+    other.config.problem_type = "multi_label_classification"
+    assert_reads_whole_texts(other)
+
+
+def assert_reads_whole_texts(model):
+    encoding = TOKENIZER(TEXTS, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        found = model(**encoding).logits
+        model.config.classifier_reads_sentences = False
+        assert torch.equal(found, model(**encoding).logits)
