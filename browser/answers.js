@@ -1,6 +1,7 @@
 /** The answer for a whole text: the verdict in one line, and a bar for each label. */
 
 import { make } from "./frame.js";
+import { isGiven } from "./predictions.js";
 import { likeliest } from "./pulls.js";
 import { shortened } from "./word_drawing.js";
 
@@ -36,10 +37,10 @@ function verdictOf(manifest, answer) {
 /** Task → (manifest, answer) → the verdict and its figure. */
 const VERDICTS = {
   single_label: ({ labels }, answer) => [labels[likeliest(answer)], percent(Math.max(...answer.probabilities))],
-  multi_label: ({ labels }, answer) => {
-    const given = labels.filter((_, label) => answer.probabilities[label] >= 0.5);
-    return [given.length ? given.join(", ") : "no label", `${given.length} of ${labels.length} labels`];
-  },
+  multi_label: ({ labels }, { label: given }) => [
+    given.length ? given.join(", ") : "no label",
+    `${given.length} of ${labels.length} labels`,
+  ],
   regression: (_, answer) => [numberText(answer.logits[0]), "predicted number"],
   tags: (_, answer) => {
     const tagged = answer.label.filter((label) => label !== "O").length;
@@ -80,7 +81,8 @@ export function drawBars(place, manifest, answer, chosen, choose) {
     figure.textContent = answer ? percent(probability) : "–";
     row.style.setProperty("--share", probability.toFixed(4));
     row.setAttribute("aria-pressed", String(label === explained));
-    row.classList.toggle("wins", manifest.task === "multi_label" ? probability >= 0.5 : Boolean(answer) && label === likeliest(answer));
+    const wins = answer && (manifest.task === "multi_label" ? isGiven(manifest, probability) : label === likeliest(answer));
+    row.classList.toggle("wins", Boolean(wins));
     row.onclick = () => choose(label === chosen ? null : label);
   });
 }

@@ -92,12 +92,11 @@ export class Classifier {
 
   /** Returns what the logits say about a row. */
   #read({ data, dims }, row, positions) {
-    const { task, labels } = this.manifest;
-    const { isOfUnits, predict } = TASKS[task];
+    const { isOfUnits, predict } = TASKS[this.manifest.task];
     const width = dims[dims.length - 1];
     const at = (place) => Array.from(data.subarray(place * width, (place + 1) * width));
-    if (!isOfUnits) return predict(at(row), labels);
-    const ofUnits = positions.map((token) => predict(at(row * dims[1] + token), labels));
+    if (!isOfUnits) return predict(at(row), this.manifest);
+    const ofUnits = positions.map((token) => predict(at(row * dims[1] + token), this.manifest));
     return Object.fromEntries(["logits", "probabilities", "label"].map((key) => [key, ofUnits.map((one) => one[key])]));
   }
 }

@@ -8,6 +8,7 @@ import { Graph } from "./graph.js";
  * @property {string} title
  * @property {"single_label" | "multi_label" | "regression" | "tags" | "odd_word"} task
  * @property {string[]} labels - in the order of the logits
+ * @property {number} [threshold] - probability from which on one of several labels is given; default: 0.5
  * @property {boolean} is_pair
  * @property {import("./tokenizer.js").TokenizerSettings} tokenizer
  * @property {(string | string[])[]} examples

@@ -14,15 +14,18 @@ export function softmax(logits) {
   return powers.map((power) => power / sum);
 }
 
+/** Whether one of several labels is given; a model that was saved before its limit was chosen has none. */
+export const isGiven = ({ threshold }, probability) => probability >= (threshold ?? 0.5);
+
 /** The most likely label of a text. */
-function oneLabel(logits, labels) {
+function oneLabel(logits, { labels }) {
   return { logits, probabilities: softmax(logits), label: labels[logits.indexOf(Math.max(...logits))] };
 }
 
-/** Every label of a text with a probability of 0.5 or more: sigmoid. */
-function manyLabels(logits, labels) {
+/** Every label of a text whose probability reaches the limit: sigmoid. */
+function manyLabels(logits, manifest) {
   const probabilities = logits.map((logit) => 1 / (1 + Math.exp(-logit)));
-  return { logits, probabilities, label: labels.filter((_, index) => probabilities[index] >= 0.5) };
+  return { logits, probabilities, label: manifest.labels.filter((_, index) => isGiven(manifest, probabilities[index])) };
 }
 
 /** A number: there are no probabilities. */
@@ -33,7 +36,7 @@ function aNumber(logits) {
 /**
  * Task → what it makes of logits.
  * - `isOfUnits`: whether each unit has a prediction, not the text; the results are then lists.
- * - `predict`: (logits, labels) → {logits, probabilities, label}
+ * - `predict`: (logits, manifest) → {logits, probabilities, label}
  */
 export const TASKS = {
   single_label: { isOfUnits: false, predict: oneLabel },

@@ -1,6 +1,6 @@
 /** How each word pulls: the answer for the whole text beside the answers without each of its words. */
 
-import { logSumExp } from "./predictions.js";
+import { isGiven, logSumExp } from "./predictions.js";
 
 /**
  * @typedef {object} Pull
@@ -11,18 +11,19 @@ import { logSumExp } from "./predictions.js";
  */
 
 /**
- * @param {string} task single_label, multi_label or regression
+ * @param {object} manifest its task is single_label, multi_label or regression
  * @param {object} answer for the whole text
  * @param {object[]} without answers without each word
  * @param {number} target index of a label
  * @returns {Pull[]}
  */
-export function pullsOf(task, answer, without, target) {
+export function pullsOf(manifest, answer, without, target) {
+  const { task } = manifest;
   const margin = MARGINS[task];
   const whole = margin(answer.logits, target);
   return without.map((other) => ({
     strength: whole - margin(other.logits, target),
-    flips: FLIPS[task](answer, other, target),
+    flips: FLIPS[task](answer, other, target, manifest),
     without: task === "regression" ? other.logits[0] : other.probabilities[target],
   }));
 }
@@ -41,6 +42,7 @@ const MARGINS = {
 
 const FLIPS = {
   single_label: (answer, other) => likeliest(answer) !== likeliest(other),
-  multi_label: (answer, other, target) => answer.probabilities[target] >= 0.5 !== other.probabilities[target] >= 0.5,
+  multi_label: (answer, other, target, manifest) =>
+    isGiven(manifest, answer.probabilities[target]) !== isGiven(manifest, other.probabilities[target]),
   regression: () => false,
 };

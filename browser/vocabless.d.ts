@@ -56,7 +56,7 @@ export interface Unit {
 
 /** The answer for a text. */
 export interface Prediction {
-  /** The label; all labels of `multi_label`; the number as text of `regression`; for `tags` and `odd_word` one of each unit. */
+  /** The label; of `multi_label` all whose probability is at least `Classifier.threshold`; the number as text of `regression`; for `tags` and `odd_word` one of each unit. */
   label: string | string[];
   /** In the order of `labels`; none for `regression`; for `tags` and `odd_word` a list for each unit. */
   probabilities: number[] | number[][];
@@ -85,6 +85,9 @@ export class Classifier {
 
   /** In the order of the probabilities. */
   readonly labels: readonly string[];
+
+  /** The probability from which on one of several labels is given; no other task uses it. */
+  readonly threshold: number;
 
   /** Whether the model reads pairs of texts. */
   readonly isPair: boolean;

@@ -27,8 +27,8 @@ export class Classifier {
   }
 
   constructor(classifier) {
-    const { task, labels, is_pair: isPair } = classifier.manifest;
-    Object.assign(this, { task, labels, isPair });
+    const { task, labels, threshold = 0.5, is_pair: isPair } = classifier.manifest;
+    Object.assign(this, { task, labels, threshold, isPair });
     this.#classifier = classifier;
   }
 

@@ -25,7 +25,7 @@ export function drawPullLegend(place, task, label) {
  * @param {number} target index of the label that the map explains
  */
 export function drawWordMap(place, detail, { manifest, input, answer, without, isDone }, target) {
-  const pulls = pullsOf(manifest.task, answer, without, target);
+  const pulls = pullsOf(manifest, answer, without, target);
   const strongest = Math.max(0, ...pulls.map(({ strength }) => Math.abs(strength)));
   const scale = Math.max(strongest, manifest.task === "regression" ? 0.01 : FULL_SHADE);
   const ways = waysOf(manifest.task, manifest.labels[target]);

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from vocabless.conversion.onnx import check_packages, reads_token_types
 from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
-from vocabless.conversion.onnx_export.settings import describe_length
+from vocabless.conversion.onnx_export.settings import answer_settings, describe_length
 from vocabless.conversion.space_export.graph_json import page_session, to_json
 from vocabless.conversion.space_export.manifest import examples_of, page_tokenizer, task_of
 from vocabless.conversion.space_export.page import (
@@ -90,7 +90,7 @@ def make_manifest(
         "task": task,
         "labels": labels_of(model) or list(CORRUPTIONS),
         "is_pair": is_pair,
-        **({"reads_sentences": True} if getattr(model, "reads_sentences", False) else {}),
+        **answer_settings(model),
         "tokenizer": page_tokenizer(tokenizer, cast(VocablessModel, model.base_model).max_tokens),
         "examples": examples_of(task, is_pair, examples),
     }

@@ -83,15 +83,18 @@ class VocablessConfig(PreTrainedConfig):
             leaves it out.
         classifier_reads_sentences: whether a classifier with one label for a text reads its sentences, too, see
             `VocablessForSequenceClassification.reads_sentences`. Other heads ignore it.
+        classifier_threshold: probability from which on a classifier with several labels for a text gives one; None is
+            not known, as in checkpoints of before it was chosen.
         append_embeddings: whether each token's state is followed by its embedding, so that heads and means of the
             states read both; `hidden_size` is then the width of the two.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
             for instance `hidden_dropout_prob`, goes there.
 
     Raises:
-        ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` is no
-            probability, `classifier_pooling` is unknown or has no wide part, labels have gaps or the same name, or
-            `encoder_config` has no `model_type`, is one of this family or has a value of a wrong type.
+        ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` or
+            `classifier_threshold` is no probability, `classifier_pooling` is unknown or has no wide part, labels have
+            gaps or the same name, or `encoder_config` has no `model_type`, is one of this family or has a value of a
+            wrong type.
     """
 
     model_type = "vocabless"
@@ -111,6 +114,7 @@ class VocablessConfig(PreTrainedConfig):
         classifier_pooling: str = "cls",
         classifier_wide_rows: int = 0,
         classifier_reads_sentences: bool = False,
+        classifier_threshold: float | None = None,
         append_embeddings: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -118,9 +122,9 @@ class VocablessConfig(PreTrainedConfig):
         check_limits({**kwargs, **sizes, "classifier_wide_rows": classifier_wide_rows})
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
-        is_number = isinstance(classifier_dropout, (int, float))
-        if classifier_dropout is not None and not (is_number and 0 <= classifier_dropout <= 1):
-            raise ValueError(f"classifier_dropout is {classifier_dropout!r}; give a number from 0 to 1, or None.")
+        for name, share in {"dropout": classifier_dropout, "threshold": classifier_threshold}.items():
+            if share is not None and not (isinstance(share, (int, float)) and 0 <= share <= 1):
+                raise ValueError(f"classifier_{name} is {share!r}; give a number from 0 to 1, or None.")
         if classifier_pooling not in POOLINGS:
             raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
         if classifier_wide_rows and classifier_pooling == "siamese":
@@ -138,6 +142,7 @@ class VocablessConfig(PreTrainedConfig):
         self.classifier_pooling = classifier_pooling
         self.classifier_wide_rows = classifier_wide_rows
         self.classifier_reads_sentences = classifier_reads_sentences
+        self.classifier_threshold = classifier_threshold
         self.append_embeddings = append_embeddings
         self.classifier_dropout = classifier_dropout
         self.target_vocab_size = target_vocab_size

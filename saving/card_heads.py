@@ -31,7 +31,7 @@ ANSWERS_OF_TEXT = {
     "": "print(model.config.id2label[outputs.logits.argmax(-1).item()])",
     "regression": "print(outputs.logits.item())",
     "multi_label_classification": "probabilities = outputs.logits[0].sigmoid().tolist()\n"
-    "print([model.config.id2label[label] for label, p in enumerate(probabilities) if p > {threshold}])",
+    "print([model.config.id2label[label] for label, p in enumerate(probabilities) if p >= {threshold}])",
 }
 ANSWERS_OF_TOKENS = {
     "": "labels = outputs.logits[0].argmax(-1).tolist()[1:-1]  # without [CLS] and [SEP]\n"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer
 from vocabless.joined_code import PROGRAM, joined
-from vocabless.onnx_model import Blocks, OnnxClassifier, OnnxEncoder, listed, main
+from vocabless.onnx_model import Blocks, OnnxClassifier, OnnxEncoder, OnnxModel, listed, main
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
 MAX_TOKENS = 24
@@ -172,6 +172,18 @@ def test_a_copy_and_what_was_pickled_load_their_folder_again(kind, name, monkeyp
         np.testing.assert_array_equal(again(TWO), read(pd.Series(TWO, index=[4, 9])))
 
 
+@pytest.mark.parametrize(("given", "expected"), [({}, ["b", "c"]), ({"threshold": 0.3}, ["a", "b", "c"]),
+                                               ({"threshold": 0.6}, ["c"])])  # fmt: skip
+def test_several_labels_have_the_limit_of_the_settings_or_a_half(given, expected, monkeypatch):
+    settings = {"labels": ["a", "b", "c", "d"], "problem_type": "multi_label_classification", **given}
+    monkeypatch.setattr(OnnxModel, "__init__", lambda model, *_: setattr(model, "settings", settings))
+    monkeypatch.setattr(OnnxModel, "width", lambda *_: 4)
+    answer = dict(zip("abcd", (0.3, 0.5, 0.75, 0.0), strict=True))
+    assert OnnxClassifier("folder").label_of(answer) == expected
+    settings["problem_type"] = "single_label_classification"
+    assert OnnxClassifier("folder").label_of(answer) == "c"
+
+
 class Session:
     """Stands in for a session: the logit of a text is the sum of its blocks."""
 
@@ -202,7 +214,8 @@ def test_a_long_text_among_many_does_not_widen_all_and_the_order_is_that_of_the_
 def test_a_label_that_the_terminal_cannot_write_is_escaped(tmp_path):
     (tmp_path / PROGRAM).write_text(joined(PROGRAM), encoding="utf-8")
     code = "import onnx_model as m; m.read_settings = lambda path: (path, {})"
-    code += "; m.OnnxClassifier = lambda path: lambda texts: [{'été': 1.0}]"
+    code += "; m.OnnxClassifier.__init__ = lambda model, path: setattr(model, 'is_multi_label', False)"
+    code += "; m.OnnxClassifier.__call__ = lambda model, texts: [{'été': 1.0}]"
     code += "; m.main(['folder', 'text'])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,

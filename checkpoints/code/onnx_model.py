@@ -1249,6 +1249,7 @@ SETTINGS, GRAPH_ID = "inference.json", "graph_id"  # a file, and what it has in 
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
 MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
+THRESHOLD = 0.5  # of several labels, where the settings have none
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
 
@@ -1312,7 +1313,12 @@ class OnnxModel:
 
 
 class OnnxClassifier(OnnxModel):
-    """A classifier of texts or of pairs of texts. See `OnnxModel` for the arguments and the errors."""
+    """A classifier of texts or of pairs of texts. See `OnnxModel` for the arguments and the errors.
+
+    Attributes:
+        labels: in the order of the logits.
+        threshold: probability from which on one of several labels for a text is given.
+    """
 
     needed: Mapping[str, type] = {**OnnxModel.needed, "labels": list, "problem_type": object}
 
@@ -1324,6 +1330,7 @@ class OnnxClassifier(OnnxModel):
         if not len({*map(str, self.labels)}) == len(self.labels) == width:
             problem = f"its labels, {self.labels}, are not {width} different names, one for each output of the graph"
             raise _damaged(read_settings(path)[0].with_name(SETTINGS), problem)
+        self.threshold: float = self.settings.get("threshold", THRESHOLD)
 
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
@@ -1358,6 +1365,12 @@ class OnnxClassifier(OnnxModel):
         elif len(self.labels) > 1:
             values = softmax(values)
         return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+
+    def label_of(self, probabilities: dict[str, float]) -> str | list[str]:
+        """Returns the label of a text by an answer of `__call__`; of several labels, those that reach the limit."""
+        if self.is_multi_label:
+            return [label for label, probability in probabilities.items() if probability >= self.threshold]
+        return max(probabilities, key=probabilities.__getitem__)
 
 
 def listed(texts: Any) -> list[Text]:
@@ -1580,8 +1593,7 @@ def main(argv: list[str] | None = None) -> None:
             print(json.dumps(model.encode([text])[0].tolist()))
             continue
         (probabilities,) = model([text])
-        best = max(probabilities, key=probabilities.__getitem__)
-        print(best, {label: round(value, 4) for label, value in probabilities.items()})
+        print(model.label_of(probabilities), {label: round(value, 4) for label, value in probabilities.items()})
 
 
 if __name__ == "__main__":

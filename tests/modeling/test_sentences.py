@@ -2,6 +2,8 @@
 
 import copy
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless.modeling import sentences as module
+from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.head_layers import join_sentences
 from vocabless.modeling.sentences import MARKS, SHORTEST, sentences_of
 from vocabless.onnx_model import join_sentences as join_in_numpy
@@ -80,13 +84,24 @@ def test_pairs_and_masks_have_no_sentences():
     assert [*sentences_of(pair["input_ids"])] == [*sentences_of(mask["input_ids"])] == []
 
 
+def test_the_constants_of_the_page_are_those_of_python_and_each_mark_ends_a_sentence():
+    code = Path(__file__).parents[2].joinpath("browser/sentences.js").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^const (\w+) = (.+?);", code, re.M))
+    numbers = {name: getattr(module, name) for name in ("FIRST_BYTE", "SHORTEST", "MOST_AT_ONCE", "LEAST_SAID")}
+    assert {name: float(found[name]) for name in numbers} == numbers
+    assert re.search(r'"(.+?)"', found["MARKS"]).group(1) == MARKS
+    assert found["FIRST_BYTE"] == str(NUM_SPECIAL)
+    for mark in ".!?…。！？｡؟।۔":
+        assert len([*sentences_of(blocks_of(["a", "b", mark, "c", "d", "e"])[None])]) == 1, mark
+
+
 def slow_join(logits: list[float], of_sentences: list[list[float]]) -> list[float]:
     def softmax(row: list[float]) -> list[float]:
         return [math.exp(number) / sum(map(math.exp, row)) for number in row]
 
     if not of_sentences:
         return logits
-    said = [sum(p * math.log(p * len(logits)) for p in softmax(row)) ** 2 for row in of_sentences]
+    said = [max(sum(p * math.log(p * len(logits)) for p in softmax(row)), 0.001) ** 2 for row in of_sentences]
     joined = [0.0] * len(logits)
     for row, weight in zip(of_sentences, said, strict=True):
         joined = [total + weight * p / sum(said) for total, p in zip(joined, softmax(row), strict=True)]
@@ -105,6 +120,17 @@ def test_logits_are_joined_as_by_a_slow_loop():
     assert torch.equal(join_sentences(logits, of_sentences, texts)[1], logits[1])
     nothing = join_sentences(logits, torch.zeros(4, 5), texts)  # sentences that say nothing count alike
     torch.testing.assert_close(nothing[0].exp(), (logits[0].softmax(0) + 0.2) / 2)
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0, 3.0])
+def test_a_sentence_counts_by_what_it_says_unless_that_is_less_than_the_floor(share):
+    """The floor is 0.001. Of two labels, logits of (d, 0) say nearly d² / 8."""
+    logits, of_sentences = [1.0, 0.0], [[math.sqrt(8 * 0.001 * share), 0.0], [0.0, math.sqrt(8 * 0.003)]]
+    expected = slow_join(logits, of_sentences)
+    found = join_in_numpy(np.array([logits]), np.array(of_sentences), np.array([0, 0]))
+    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+    joined = join_sentences(torch.tensor([logits]), torch.tensor(of_sentences), torch.tensor([0, 0]))
+    np.testing.assert_allclose(joined[0], expected, atol=1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -64,4 +64,4 @@ def _held_out_loss(source: str, data: TaskData) -> float:
     rows = encode(data.train, data.problem, loaded.tokenizer, MAX_LENGTH)
     frozen = FrozenEncoder(loaded.model, rows, DataCollatorWithPadding(loaded.tokenizer), data)
     targets = torch.from_numpy(np.asarray(frozen.targets))
-    return float(data.problem.losses(torch.from_numpy(frozen.held_out_logits), targets).mean())
+    return float(data.problem.losses(torch.from_numpy(frozen.held_out.texts), targets).mean())

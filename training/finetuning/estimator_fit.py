@@ -8,7 +8,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, PreTrainedModel
+from transformers.utils import cached_file
 
+from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.public_names import without_paths
-from vocabless.saving.checkpoint import save_checkpoint
+from vocabless.saving.card_heads import labels_of
+from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.saving.model_card import write_card
-from vocabless.saving.record import card_facts
-from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.record import TEST, card_facts
+from vocabless.saving.run_folder import RESULTS, read_json, write_json
 from vocabless.saving.uploads import check_upload, upload
 from vocabless.training.finetuning.arguments import (
     DataArguments,
@@ -39,8 +42,7 @@ from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.held_out import FOLDS, choose_validation
-from vocabless.training.finetuning.labels import enumerated
-from vocabless.training.finetuning.problems import PROBLEMS, Problem, SingleLabel
+from vocabless.training.finetuning.problems import PROBLEMS, THRESHOLD, Problem, Regression, SingleLabel
 
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
@@ -69,8 +71,6 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         ValueError: a text is empty, or the model is not a trained encoder of ours without a head.
     """
     problem = PROBLEMS[problem_type](names)
-    if blank := examples.empty_rows():
-        raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
     _check_different_texts(examples)
     data = TaskData("texts", "texts", problem, examples)
     epochs, seed = parameters["epochs"], parameters["random_state"]
@@ -99,7 +99,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         results = results_of(fitted, DataArguments()) | ({} if choice is None else {"encoder_choice": asdict(choice)})
     results |= {"parameters": fitted.model.num_parameters(), "has_sample_weight": examples.weights is not None}
     results |= {"arguments": without_paths(results["arguments"])}
-    return Model(fitted.model.eval(), loaded.tokenizer, problem, fitted.scores, results)
+    return Model(fitted.model.eval(), loaded.tokenizer, fitted.data.problem, fitted.chosen.scores, results)
 
 
 def _check_different_texts(examples: Examples) -> None:
@@ -119,6 +119,32 @@ def _check_different_texts(examples: Examples) -> None:
             "has both learned and not seen; give more texts, or do not rely on these scores.",
             stacklevel=4,
         )
+
+
+def load(source: str, problem_types: Sequence[str]) -> tuple[Model, list[Any] | None]:
+    """Returns a fitted model of one of the problem types, a folder or a Hub id, and its classes, if they were recorded.
+
+    Raises:
+        ValueError: it is no classifier of texts of ours, or of another problem type.
+    """
+    model, tokenizer = load_checkpoint(source)
+    config: Any = model.config
+    results: dict[str, Any] = {}
+    with suppress(OSError):  # a checkpoint without a record
+        results = read_json(Path(str(cached_file(source, RESULTS))), "save the model again")
+    if not isinstance(model, VocablessForSequenceClassification) or results.get("is_pair"):
+        reads = "pairs of texts" if results.get("is_pair") else f"the head {type(model).__name__}"
+        raise ValueError(f"{source!r} has {reads}; give a classifier of single texts, or load it with transformers.")
+    usual = Regression.name if config.num_labels == 1 else SingleLabel.name
+    problem_type = config.problem_type or usual
+    if problem_type not in problem_types:
+        other = "VocablessRegressor" if problem_type == Regression.name else "VocablessClassifier"
+        raise ValueError(f"{source!r} is a model for {problem_type}; load it with {other}.from_pretrained.")
+    names = [] if problem_type == Regression.name else labels_of(model) or []
+    threshold = config.classifier_threshold or results.get("threshold") or THRESHOLD
+    scores = {name: value for name, value in results.get("measures", {}).items() if not name.startswith(TEST)}
+    problem = PROBLEMS[problem_type](names, threshold=threshold)
+    return Model(model, tokenizer, problem, scores, results), results.get("classes", names or None)
 
 
 def read_texts(model: PreTrainedModel, tokenizer: Any, texts: list[str]) -> tuple[NDArray[np.float64], int]:

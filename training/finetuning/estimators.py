@@ -10,6 +10,7 @@ The folder loads as any classifier of transformers. The first head is that of `r
 """
 
 import os
+import random
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -20,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import InputTags, Tags, column_or_1d, compute_sample_weight
+from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from vocabless.training.finetuning.estimator_inputs import (
     as_json,
-    check_labels,
     check_number,
+    check_targets,
     check_texts,
     check_weights,
-    columns_of,
-    listed,
+    read_labels,
+    weights_of_classes,
 )
 
 LEAST_RATE = 1e-12  # of learning; with 0 nothing is learned
@@ -38,8 +39,15 @@ SINGLE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classifica
 
 
 def _code() -> Any:
-    """Returns the module that fits and reads. It imports the libraries of training, so it is imported when needed."""
-    return import_module("vocabless.training.finetuning.estimator_fit")
+    """Returns the module that fits and reads. It imports the libraries of training, so it is imported when needed.
+
+    One of these, rich, draws from Python's generator of random numbers, which gets its state back.
+    """
+    state = random.getstate()
+    try:
+        return import_module("vocabless.training.finetuning.estimator_fit")
+    finally:
+        random.setstate(state)
 
 
 class _FineTuned(BaseEstimator):  # type: ignore[misc]
@@ -69,6 +77,22 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         tags.input_tags = InputTags(one_d_array=True, two_d_array=False, string=True)
         return tags
 
+    @classmethod
+    def from_pretrained(cls, source: str | os.PathLike[str]) -> Any:
+        """Returns the fitted estimator of a folder or a Hub id that `save_pretrained` or `vocabless finetune` has made.
+
+        The arguments of `fit` have their defaults. No code of the checkpoint runs.
+
+        Raises:
+            ValueError: the checkpoint is no classifier of texts of ours, or one for the other estimator.
+        """
+        estimator = cls()
+        found, classes = _code().load(str(source), estimator._problem_types)
+        estimator._take(found)
+        if classes is not None:
+            estimator.classes_ = np.asarray(classes)
+        return estimator
+
     def save_pretrained(self, folder: str | os.PathLike[str], example: str | None = None) -> None:
         """Writes model, code, tokenizer, record and model card into a folder, which is created.
 
@@ -76,6 +100,11 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         _code().save(Path(folder), self.model_, self.tokenizer_, self.results_, example)
+
+    def _take(self, found: Any) -> None:
+        """Sets the attributes of a fitted estimator."""
+        self.model_, self.tokenizer_, self.problem_, self.cross_validated_, self.results_ = found
+        self._has_warned = False
 
     def push_to_hub(
         self, repo_id: str, example: str | None = None, private: bool | None = None, token: str | None = None
@@ -105,9 +134,7 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         """Fits the model to texts and parsed labels; `weights` are those of the rows, or None."""
         checked = None if weights is None else check_weights(weights, texts)
         examples = _code().Examples(texts, labels=labels, weights=checked)
-        found = _code().fit_texts(problem_type, names, examples, self.get_params())
-        self.model_, self.tokenizer_, self.problem_, self.cross_validated_, self.results_ = found
-        self._has_warned = False
+        self._take(_code().fit_texts(problem_type, names, examples, self.get_params()))
 
     def _logits(self, texts: Any) -> NDArray[np.float64]:
         """Returns the logits (n, outputs) of texts; warns once if it cuts some."""
@@ -143,10 +170,13 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
     Attributes:
         classes_: the labels, sorted; of several labels, the names of the columns or their numbers.
         model_, tokenizer_: of transformers.
-        cross_validated_: scores of models like this one on rows that they have not learned: of fewer than 10 000 texts
+        cross_validated_: scores of models like this one, which read sentences if it does, on rows that they have not
+            learned: of fewer than 10 000 texts
             all, in five folds; if more than 200 were fine-tuned on, one fold. Copies of a text are in one fold.
         results_: what the model card is made of; `encoder_choice` says why an encoder was chosen, if none was named.
     """
+
+    _problem_types = (SINGLE, SEVERAL)
 
     def __init__(
         self,
@@ -183,38 +213,28 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         """
         self._check_numbers()
         texts = check_texts(texts)
-        columns = columns_of(labels)
-        if columns is None:
-            column = check_labels(texts, labels)
-            classes, indices = np.unique(column, return_inverse=True)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"all texts have the label {classes.tolist()[0]!r}; give texts of at least two labels."
-                )
-            names = [str(label) for label in classes]
-            parsed: list[Any] = [names[index] for index in indices]
-        else:
-            classes, column = columns
-            if len(column) != len(texts):
-                raise ValueError(f"{len(texts)} texts have {len(column)} rows of labels; give each text one row.")
-            names = [str(name) for name in classes]
-            parsed = [[names[index] for index in np.flatnonzero(row)] for row in column]
+        classes, column = read_labels(texts, labels)
+        names = [str(label) for label in classes]
+        is_several = column.ndim == 2
+        parsed: list[Any] = [[names[i] for i in np.flatnonzero(row)] for row in column] if is_several else []
         weights = sample_weight
         if self.class_weight is not None:
-            of_class = compute_sample_weight(self.class_weight, column)
+            of_class = weights_of_classes(self.class_weight, classes, column)
             weights = of_class if weights is None else of_class * check_weights(weights, texts)
-        self._fit(SINGLE if columns is None else SEVERAL, names, texts, parsed, weights)
+        parsed = parsed or [names[index] for index in np.searchsorted(classes, column)]
+        self._fit(SEVERAL if is_several else SINGLE, names, texts, parsed, weights)
         self.classes_, self.results_["class_weight"] = classes, as_json(self.class_weight)
+        self.results_["classes"] = classes.tolist()
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[Any]:
         """Returns the most likely label of each text, (n,); of several labels (n, labels), 0 or 1.
 
-        1 means a probability above 0.3, the limit of `vocabless finetune`: `problem_.threshold`.
+        1 means a probability of at least `problem_.threshold`, which held-out texts have chosen; of few texts, 0.5.
         """
         probabilities = self.predict_proba(texts)
         if self.problem_.name == SEVERAL:
-            return np.asarray(probabilities > self.problem_.threshold, np.int64)
+            return np.asarray(probabilities >= self.problem_.threshold, np.int64)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return labels
 
@@ -227,14 +247,13 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
 class VocablessRegressor(RegressorMixin, _FineTuned):  # type: ignore[misc]
     """Gives each text a number. See `VocablessClassifier` for the arguments and attributes, but classes."""
 
+    _problem_types = (NUMBER,)
+
     def fit(self, texts: Sequence[str], targets: Any, sample_weight: Any = None) -> "VocablessRegressor":
         """Fits the head, then all weights unless `epochs` is 0. Raises ValueError, see `VocablessClassifier.fit`."""
         self._check_numbers()
         texts = check_texts(texts)
-        numbers = np.asarray(column_or_1d(np.asarray(listed(targets), np.float64)))
-        if len(numbers) != len(texts) or not np.isfinite(numbers).all():
-            raise ValueError(f"{len(texts)} texts have {np.isfinite(numbers).sum()} numbers; give each text one.")
-        self._fit(NUMBER, [], texts, numbers.tolist(), sample_weight)
+        self._fit(NUMBER, [], texts, check_targets(texts, targets), sample_weight)
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.float64]:

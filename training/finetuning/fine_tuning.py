@@ -21,6 +21,7 @@ from vocabless.training.finetuning.arguments import (
     GlueTrainingArguments,
     is_trained_vocabless,
 )
+from vocabless.training.finetuning.candidates import HEAD, MEAN
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
 from vocabless.training.finetuning.frozen_features import logits_of
@@ -196,7 +197,7 @@ class FineTuning(Run):
         Returns:
             The scores of the splits that have labels; their names begin with `test_`.
         """
-        problem, collator = self.data.problem, DataCollatorWithPadding(tokenizer)
+        problem, collator = fitted.data.problem, DataCollatorWithPadding(tokenizer)
         length = cast(int, fitted.arguments.max_seq_length)
         scores: Scores = {}
         for suffix, examples in self.data.test.items():
@@ -244,7 +245,7 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
     data, arguments, training = fitted.data, fitted.arguments, fitted.training
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
     state = None if fitted.trainer is None else fitted.trainer.state
-    scores = fitted.scores | (tested or {})
+    scores = fitted.chosen.scores | (tested or {})
     constants = data.constant_baselines()
     rows = {
         f"{prefix}{name}": len(parts[MISMATCHED if name.endswith(MISMATCHED) else ""])
@@ -282,9 +283,9 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
     }
     if fitted.teacher is not None:
         results["teacher"] = fitted.teacher
-    if fitted.head_scores is not None:
-        results["head"] = {"measures": fitted.head_scores, "is_kept": fitted.is_head}
-        results["is_mean_of_weights"] = fitted.is_mean
+    if fitted.head is not None:
+        results["head"] = {"measures": fitted.head.scores, "is_kept": fitted.chosen.name == HEAD}
+        results["is_mean_of_weights"] = fitted.chosen.name == MEAN
     return results
 
 

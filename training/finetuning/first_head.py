@@ -8,7 +8,7 @@ of one text also has a wide part, see `WideLayer`: both are one convex problem.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from math import isqrt
 from typing import Any
 
@@ -19,13 +19,13 @@ from scipy.special import rel_entr
 from threadpoolctl import ThreadpoolController
 from transformers import PreTrainedModel
 
-from vocabless.modeling.head_layers import PooledHead, join_sentences
-from vocabless.modeling.sentences import sentences_of
+from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData, sample_rows
 from vocabless.training.finetuning.frozen_features import Features, Vectors, read_features
 from vocabless.training.finetuning.held_out import are_sentences_harmless, folds_of, is_wide_part_better, training_folds
 from vocabless.training.finetuning.problems import Array, Problem, SingleLabel
+from vocabless.training.finetuning.text_logits import TextLogits, sentence_rows
 
 STRENGTHS = (0.003, 0.03, 0.3, 3.0)  # inverse regularisation, for standardised numbers
 WIDE_WEIGHTS = (1.0, 2.0, 4.0)  # lengths of the wide features, as multiples of that of the standardised vector
@@ -220,8 +220,8 @@ class FrozenEncoder:
 
     Attributes:
         settings: those that suit the rows, see `choose`.
-        held_out_logits: (n, outputs), of each row by a head that was fitted outside its fold; of many rows only those
-            on which the settings were chosen, if validation rows are apart.
+        held_out: logits of each row by a head that was fitted outside its fold; of many rows only those on which the
+            settings were chosen, if validation rows are apart. Those of sentences are there if the model reads them.
         reads_sentences: whether the model shall read the sentences of texts, too, see `are_sentences_harmless`.
         seconds: in which the encoder read the rows.
     """
@@ -231,42 +231,40 @@ class FrozenEncoder:
         self.problem, self.targets = data.problem, [row["label"] for row in rows]
         has_wide = data.train.pairs is None
         num_rows = wide_rows(self.problem.config["num_labels"]) if has_wide else 0
+        self._read = partial(read_features, model, collator=collator, wide_rows=num_rows)
         started = time.monotonic()
-        self.features = read_features(model, rows, collator, num_rows)
+        self.features = self._read(rows)
         self.seconds = time.monotonic() - started
         folds = training_folds(data) if data.is_cross_validated else folds_of(self.problem.strata(self.targets))
         chosen = sample_rows(len(rows), MAX_CHOICE_ROWS)
         options = self.problem, self.features, self.targets
         chosen_folds = [np.intersect1d(fold, chosen) for fold in folds]
-        self.settings, self.held_out_logits = choose(*options, chosen_folds)
-        self.reads_sentences = False
-        if has_wide and isinstance(self.problem, SingleLabel) and model.base_model.front_end.reads_letters:
-            texts, sentences = sentence_rows(rows, np.concatenate(chosen_folds))
-            read = read_features(model, sentences, collator, num_rows) if sentences else None
-            self.reads_sentences = read is None or are_sentences_harmless(
-                self._sentence_gains(chosen_folds, texts, read)
-            )
+        self.settings, logits = choose(*options, chosen_folds)
+        may_read = has_wide and isinstance(self.problem, SingleLabel) and model.base_model.front_end.reads_letters
+        self.held_out = self._with_sentences(logits, rows, chosen_folds if may_read else [])
+        self.reads_sentences = may_read and are_sentences_harmless(self._sentence_gains(np.concatenate(chosen_folds)))
         if data.is_cross_validated and len(chosen) < len(rows):
-            self.held_out_logits = held_out_logits(*options, folds, self.settings)
+            logits = held_out_logits(*options, folds, self.settings)
+            self.held_out = self._with_sentences(logits, rows, folds if self.reads_sentences else [])
+        elif not self.reads_sentences:
+            self.held_out = self._with_sentences(logits, rows, [])
 
-    def _sentence_gains(self, folds: Sequence[Rows], texts: Rows, sentences: Features) -> Vectors:
-        """Returns what the rows of the folds gain where a head fitted outside their fold reads their sentences, too.
+    def _with_sentences(self, logits: Vectors, rows: EncodedRows, folds: Sequence[Rows]) -> TextLogits:
+        """Returns logits of the rows with those of their sentences, each by a head that was fitted outside its fold."""
+        sentences, places = [logits[:0]], [np.empty(0, np.int64)]
+        for held_out in folds:
+            of_fold, found = sentence_rows(rows, held_out)
+            if found:
+                head = self.head(np.setdiff1d(np.concatenate(folds), held_out))
+                sentences.append(head.logits(self._read(found)))
+                places.append(of_fold)
+        return TextLogits(logits, np.concatenate(sentences), np.concatenate(places))
 
-        A row gains 1 if it becomes right, −1 if it was right, else 0. `texts` (n,) are the rows of the n sentences.
-        """
-        gains = np.zeros(len(self.targets))
-        for held_out in filter(len, folds):
-            of_fold = np.flatnonzero(np.isin(texts, held_out))
-            if not len(of_fold):
-                continue
-            head = self.head(np.setdiff1d(np.concatenate(folds), held_out))
-            logits = torch.from_numpy(head.logits(self.features.select(held_out)))
-            places = torch.from_numpy(np.searchsorted(held_out, texts[of_fold]))
-            joined = join_sentences(logits, torch.from_numpy(head.logits(sentences.select(of_fold))), places)
-            targets = torch.tensor([self.targets[row] for row in held_out])
-            is_right, was_right = (found.argmax(dim=-1) == targets for found in (joined, logits))
-            gains[held_out] = (is_right.long() - was_right.long()).numpy()
-        return gains[np.concatenate(folds)]
+    def _sentence_gains(self, chosen: Rows) -> Vectors:
+        """Returns what the chosen rows gain by their sentences: 1 if one becomes right, −1 if it was right, else 0."""
+        targets = np.asarray(self.targets)[chosen]
+        joined, whole = (logits[chosen].argmax(axis=-1) for logits in (self.held_out.joined(), self.held_out.texts))
+        return np.asarray((joined == targets).astype(np.float64) - (whole == targets))
 
     def head(self, rows: Rows | None = None) -> FirstHead:
         """Returns the head that is fitted to some of the training rows; None is all."""
@@ -274,17 +272,6 @@ class FrozenEncoder:
             return FirstHead.fit(self.problem, self.features, self.targets, self.settings)
         targets = [self.targets[row] for row in rows]
         return FirstHead.fit(self.problem, self.features.select(rows), targets, self.settings)
-
-
-def sentence_rows(rows: EncodedRows, chosen: Rows) -> tuple[Rows, EncodedRows]:
-    """Returns the sentences of the chosen rows that have more than one: the row of each, (n,), and its token ids."""
-    found = [
-        (row, sentence[sentence[:, 0] > 0])
-        for row in chosen
-        for _, sentences in sentences_of(np.asarray(rows[row]["input_ids"], np.int64)[None])
-        for sentence in sentences
-    ]
-    return np.asarray([row for row, _ in found], np.int64), [{"input_ids": sentence} for _, sentence in found]
 
 
 def choose(

@@ -11,15 +11,14 @@ Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one defini
 4. What is better is saved: the head, or what becomes of a copy of the model that is trained on all rows. After a first
    head, the logits of the latter are divided by the temperature that suits the held-out rows, as those of the head are.
 
-All scores on held-out rows are of whole texts. The model that is saved may read the sentences of texts, too, see
-`FrozenEncoder`.
+A score on held-out rows is that of the model as it is saved: with the sentences that it reads beside a text, see
+`FrozenEncoder`, and with the limit of several labels, see `threshold_of`. The rules that decide are in `held_out.py`.
 
-The rules that decide are in `held_out.py`. The first head is written into the loaded model; all training is of copies.
+The first head is written into the loaded model; all training is of copies.
 """
 
 import copy
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -32,9 +31,9 @@ from transformers import EarlyStoppingCallback, PreTrainedModel
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.training.finetuning.adversarial import AdversarialTrainer
 from vocabless.training.finetuning.arguments import GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate, simplest
 from vocabless.training.finetuning.data import EncodedRows, Rows, TaskData
 from vocabless.training.finetuning.first_head import FrozenEncoder, has_linear_head
-from vocabless.training.finetuning.frozen_features import Vectors, logits_of
 from vocabless.training.finetuning.held_out import (
     FOLDS,
     folds_to_train,
@@ -43,13 +42,14 @@ from vocabless.training.finetuning.held_out import (
     is_simpler_better,
     is_simpler_better_on_folds,
     scored_rows,
-    temperature_of,
     training_folds,
     with_scored_folds,
 )
 from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.prepared import Log, Prepared, prepare
+from vocabless.training.finetuning.problems import MultiLabel
 from vocabless.training.finetuning.teacher import DistillingTrainer, distill_task
+from vocabless.training.finetuning.text_logits import TextLogits
 from vocabless.training.finetuning.weighted_rows import WeightedTrainer
 from vocabless.training.load import Loaded
 from vocabless.training.trainer import ResumableTrainer, logits_only
@@ -64,28 +64,14 @@ class Fitted:
     """A fine-tuned model, and how it came about."""
 
     model: PreTrainedModel
-    data: TaskData  # with the validation rows of the scores
+    data: TaskData  # with the validation rows of the scores, and the limit of several labels
     arguments: GlueArguments  # with the length that was chosen
     training: GlueTrainingArguments  # with the epochs and the batch size that were chosen
-    scores: Scores  # of the model on validation rows, or of others like it on folds
-    head_scores: Scores | None = None  # of the head alone, on the same rows; None without a first head
-    is_head: bool = False  # whether the head alone was kept
-    is_mean: bool = False  # whether the weights are the mean of those before and after training
+    chosen: Candidate  # the model on validation rows, or others like it on folds
+    head: Candidate | None = None  # the head alone, on the same rows; None without a first head
     trainer: ResumableTrainer | None = None  # that trained the model
     train_metrics: Scores | None = None  # times, and the loss on the training rows
     teacher: dict[str, Any] | None = None  # see `distill_task`
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """What is saved, as far as it is known before a model is trained on all rows."""
-
-    data: TaskData  # with the validation rows of the scores
-    scores: Scores  # of fine-tuning on folds; empty if validation rows are apart, and the choice follows
-    head_scores: Scores | None = None  # of the head alone, on the same rows; None without a first head
-    is_head: bool = False  # whether it is the head alone
-    is_mean: bool = False  # whether it is the mean of the weights before and after training
-    temperature: float = 1.0  # that suits its logits
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,11 @@ class _Head:
     """The first head."""
 
     frozen: FrozenEncoder
-    alone: Fitted  # the result if the head alone is kept
+    alone: Candidate
+
+    def on_scored_rows(self, data: TaskData) -> Candidate:
+        """Returns the head alone on the folds of the data that are scored."""
+        return Candidate.of(HEAD, data, {"": self.frozen.held_out.select(scored_rows(data))})
 
 
 def fit(
@@ -123,50 +113,54 @@ def fit(
             f"--num_train_epochs 0 fits the head of a trained encoder of ours, but {arguments.model_name_or_path!r} is "
             "none, has a head for these labels, or needs another kind of head for them; leave it out."
         )
-    # 1. The head alone.
     prepared = prepare(data, loaded, arguments, training, has_first_head, log)
     head = _fit_head(prepared) if has_first_head else None
-    if head is None:
-        return _fine_tune(prepared, None)
-    if training.num_train_epochs == 0 or _is_enough(prepared, head.alone):
-        fitted = head.alone
+    if head is not None and (training.num_train_epochs == 0 or _is_enough(prepared, head.alone)):
+        fitted = _result(prepared, data, prepared.model, head.alone, head.alone)
     else:
-        log(_describe_training(prepared, head.frozen.seconds))
         fitted = _fine_tune(prepared, head)
-    cast(Any, fitted.model).config.classifier_reads_sentences = head.frozen.reads_sentences
+    config: Any = fitted.model.config
+    if head is not None:
+        config.classifier_reads_sentences = head.frozen.reads_sentences
+    if data.problem.name == MultiLabel.name:
+        config.classifier_threshold = fitted.chosen.threshold
     return fitted
 
 
 def _fine_tune(prepared: Prepared, head: _Head | None) -> Fitted:
     """Trains on folds and on all rows, and returns the best model."""
     # 2. and 3. Fine-tuning on folds, and the choice.
-    data = prepared.data
-    choice = _Choice(data, {}, head_scores=None if head is None else head.alone.scores)
+    data, alone = prepared.data, None if head is None else head.alone
+    if head is not None:
+        prepared.log(_describe_training(prepared, head.frozen.seconds))
     if data.is_cross_validated:
-        choice = _choose_on_folds(prepared, head)
-        if choice.is_head and head is not None:
-            return head.alone
+        data, alone, chosen = _choose_on_folds(prepared, head)
+        if head is not None and chosen is alone:
+            return _result(prepared, prepared.data, prepared.model, head.alone, head.alone)
 
     # 4. Fine-tuning on all rows; on validation rows that are apart, the choice follows.
     rows, teacher = prepared.rows, None
     if prepared.arguments.teacher is not None:
-        rows, teacher = distill_task(choice.data, rows, prepared.arguments, prepared.training, prepared.encode)
+        rows, teacher = distill_task(data, rows, prepared.arguments, prepared.training, prepared.encode)
     trainer = _trainer(prepared, copy.deepcopy(prepared.model), rows)
-    details: dict[str, Any] = {"train_metrics": trainer.resume(), "trainer": trainer, "teacher": teacher}
-    model, common = cast(PreTrainedModel, trainer.model), (prepared.arguments, prepared.training)
-    trained = Fitted(model, choice.data, *common, choice.scores, choice.head_scores, **details)
-    if head is None:
-        models = [trained]
-    else:
-        mean = [] if trainer.is_sharded else [replace(trained, model=mean_model(prepared.model, model), is_mean=True)]
-        models = [replace(head.alone, **details), trained, *mean]
-    calibrates = head is not None and not trainer.is_sharded
+    train_metrics = trainer.resume()
+    models = {HEAD: prepared.model, TRAINED: cast(PreTrainedModel, trainer.model)}
+    if head is not None and not trainer.is_sharded:
+        models[MEAN] = mean_model(prepared.model, models[TRAINED])
     if not data.is_cross_validated:
-        return _best_on_validation_rows(prepared, models, calibrates)
-    chosen = models[-1] if choice.is_mean else trained
-    if calibrates:
-        divide_logits(chosen.model, choice.temperature)
-    return chosen
+        chosen = _choose_on_validation_rows(prepared, head, models)
+    if MEAN in models and chosen.name != HEAD:
+        divide_logits(models[chosen.name], chosen.temperature)
+    result = _result(prepared, data, models[chosen.name], chosen, alone)
+    return replace(result, trainer=trainer, train_metrics=train_metrics, teacher=teacher)
+
+
+def _result(
+    prepared: Prepared, data: TaskData, model: PreTrainedModel, chosen: Candidate, alone: Candidate | None
+) -> Fitted:
+    """Returns the chosen model."""
+    data = replace(data, problem=data.problem.with_threshold(chosen.threshold))
+    return Fitted(model, data, prepared.arguments, prepared.training, chosen, alone)
 
 
 @torch.no_grad()
@@ -195,24 +189,24 @@ def divide_logits(model: Any, temperature: float) -> None:
 def _fit_head(prepared: Prepared) -> _Head:
     """Fits a head to the vectors of the frozen encoder, writes it into the model and logs its score."""
     data, model = prepared.data, prepared.model
-    cast(Any, model).config.classifier_reads_sentences = False  # while models are compared
+    cast(Any, model).config.classifier_reads_sentences = False  # until models were compared
     frozen = FrozenEncoder(model, prepared.rows, prepared.collator, data)
     frozen.head().write_into(model)
     if data.is_cross_validated:
-        scores, way = _score_on_folds(data, frozen.held_out_logits), "cross-validated"
+        logits, way = {"": frozen.held_out}, "cross-validated"
     else:
-        rows = len(data.validation[""])
-        scores, way = _score_on_validation_rows(data, _validation_logits(prepared, model)), f"on {rows:,} held-out rows"
+        logits = _validation_logits(prepared, model, frozen.reads_sentences)
+        way = f"on {len(data.validation['']):,} held-out rows"
+    alone = Candidate.of(HEAD, data, logits)
     words = " and of the words" if cast(Any, model).config.classifier_wide_rows else ""
     prepared.log(
         f"{data.title}, head alone (a linear model of the frozen encoder's vectors{words}): "
-        f"{_best_metric(data)} {100 * scores[data.problem.best_metric]:.1f}, {way}."
+        f"{_best_metric(data)} {100 * alone.scores[data.problem.best_metric]:.1f}, {way}."
     )
-    alone = Fitted(model, data, prepared.arguments, prepared.training, scores, scores, is_head=True)
     return _Head(frozen, alone)
 
 
-def _is_enough(prepared: Prepared, alone: Fitted) -> bool:
+def _is_enough(prepared: Prepared, alone: Candidate) -> bool:
     """Returns whether nothing is trained: the number of epochs is free, and they could hardly gain anything."""
     is_enough = not prepared.are_epochs_given and is_head_enough(prepared.data, alone.scores)
     if is_enough:
@@ -220,73 +214,77 @@ def _is_enough(prepared: Prepared, alone: Fitted) -> bool:
     return is_enough
 
 
-def _train_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, Vectors, Vectors]:
-    """Returns the data with the folds that are scored, and logits (n, outputs) of their rows, NaN for other rows.
+def _train_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, TextLogits, TextLogits]:
+    """Returns the data with the folds that are scored, and the logits of their rows by models with trained weights.
 
-    Those of a fold are of copies of the model, with the mean of the weights before and after they are trained without
-    the fold, and with the trained weights; twice the latter where there is no mean, see `fit`. If the number of epochs
-    is free and neither gains anything on the first fold, this is the only one. The logits of a finished fold are kept,
-    so a run that was killed loses one fold.
+    Those of a fold are of copies of the model that are trained without the fold, and then of those with the mean of the
+    weights before and after training; twice the former where there is no mean, see `fit`. If the number of epochs is
+    free and neither gains anything on the first fold, this is the only one. The logits of a finished fold are kept, so
+    a run that was killed loses one fold.
     """
     data = with_scored_folds(prepared.data, folds_to_train(len(prepared.rows)))
     folds = training_folds(data)[: data.scored_folds]
     folder = Path(str(prepared.training.output_dir)) / FOLDS_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    logits = np.full((2, len(prepared.rows), data.problem.config["num_labels"]), np.nan)
     is_one = len(folds) == 1
     training = prepared.training.without_output(folder)
     training.disable_tqdm = bool(training.disable_tqdm) or not is_one
     bar = tqdm(folds, desc="Cross-validation", disable=bool(prepared.training.disable_tqdm) or is_one)
+    parts: list[list[tuple[Rows, TextLogits]]] = [[], []]  # of the trained weights, of the mean
     for number, fold in enumerate(bar):
-        file = folder / f"{number}.npy"
-        logits[:, fold] = np.load(file) if file.is_file() else _train_without(fold, prepared, head, training, file)
+        file = folder / f"{number}.npz"
+        found = TextLogits.read(file) if file.is_file() else _train_without(fold, prepared, head, training, file)
+        for of_folds, of_fold in zip(parts, found, strict=True):
+            of_folds.append((fold, of_fold))
         if number or is_one or head is None or prepared.are_epochs_given:
             continue
-        if not any(gains_on_fold(data, fold, head.frozen.held_out_logits, each) for each in logits):
+        alone = head.frozen.held_out.select(fold)
+        if not any(gains_on_fold(data, fold, alone, of_fold) for of_fold in found):
             prepared.log("Training gains nothing on the first of five folds, so the others are not trained.")
-            return with_scored_folds(prepared.data, 1), logits[0], logits[1]
-    return data, logits[0], logits[1]
+            data = with_scored_folds(prepared.data, 1)
+            break
+    of_trained, of_mean = map(TextLogits.of_parts, parts)
+    return data, of_trained, of_mean
 
 
-def _choose_on_folds(prepared: Prepared, head: _Head | None) -> _Choice:
-    """Trains on folds, and returns what shall be trained on all rows, or that the head alone is better."""
-    data, of_mean, of_trained = _train_on_folds(prepared, head)
+def _choose_on_folds(prepared: Prepared, head: _Head | None) -> tuple[TaskData, Candidate | None, Candidate]:
+    """Trains on folds; returns the data with the scored folds, the head alone on them, and the simplest of the best."""
+    data, of_trained, of_mean = _train_on_folds(prepared, head)
     if head is None:
-        return _Choice(data, _score_on_folds(data, of_trained))
-    is_mean = not is_simpler_better_on_folds(data, of_trained, of_mean)
-    of_head, of_tuned = head.frozen.held_out_logits, of_mean if is_mean else of_trained
-    temperature = temperature_of(data, of_tuned[scored_rows(data)])
-    scores, head_scores = _score_on_folds(data, of_tuned / temperature), _score_on_folds(data, of_head)
-    is_head = is_simpler_better_on_folds(data, of_head, of_tuned)
-    choice = _Choice(data, scores, head_scores, is_head, is_mean, temperature)
-    prepared.log(_describe_choice(data, head_scores, scores, choice.is_head))
-    return choice
+        return data, None, Candidate.of(TRAINED, data, {"": of_trained})
+
+    def is_better(simpler: Candidate, other: Candidate) -> bool:
+        return is_simpler_better_on_folds(data, simpler.logits, other.logits)
+
+    alone = head.on_scored_rows(data)
+    named = {TRAINED: of_trained, MEAN: of_mean}
+    tuned = simplest([Candidate.of(name, data, {"": each}, False) for name, each in named.items()], is_better)
+    chosen = simplest([alone, tuned], is_better)
+    prepared.log(_describe_choice(data, alone.scores, tuned.scores, chosen is alone))
+    return data, alone, chosen
 
 
-def _best_on_validation_rows(prepared: Prepared, models: Sequence[Fitted], calibrates: bool) -> Fitted:
-    """Returns the simplest of the models that no other one is better than, with its scores; simpler ones come first."""
-    best, *simpler = (
-        each if each.is_head else _with_validation_scores(prepared, each, calibrates) for each in reversed(models)
-    )
-    for each in simpler:
-        best = each if is_simpler_better(prepared.training, each.scores, best.scores) else best
-    return best
+def _choose_on_validation_rows(
+    prepared: Prepared, head: _Head | None, models: Mapping[str, PreTrainedModel]
+) -> Candidate:
+    """Returns the simplest of the models that no other one is better than on validation rows that are apart."""
 
+    def is_better(simpler: Candidate, other: Candidate) -> bool:
+        return is_simpler_better(prepared.training, simpler.scores, other.scores)
 
-def _with_validation_scores(prepared: Prepared, trained: Fitted, calibrates: bool) -> Fitted:
-    """Returns a trained model with its scores on validation rows that are apart; it may be calibrated on them first."""
-    logits = _validation_logits(prepared, trained.model)
-    if calibrates:
-        temperature = temperature_of(prepared.data, logits[""])
-        divide_logits(trained.model, temperature)
-        logits = {suffix: of_rows / temperature for suffix, of_rows in logits.items()}
-    return replace(trained, scores=_score_on_validation_rows(prepared.data, logits))
+    reads_sentences = head is not None and head.frozen.reads_sentences
+    candidates = [] if head is None else [head.alone]
+    for name in (TRAINED, MEAN):
+        if name in models:
+            logits = _validation_logits(prepared, models[name], reads_sentences)
+            candidates.append(Candidate.of(name, prepared.data, logits, is_calibrated=MEAN not in models))
+    return simplest(candidates, is_better)
 
 
 def _train_without(
     fold: Rows, prepared: Prepared, head: _Head | None, training: GlueTrainingArguments, file: Path
-) -> Vectors:
-    """Returns the logits (2, n, outputs) of the n rows of a fold, see `_train_on_folds`; writes them."""
+) -> Sequence[TextLogits]:
+    """Returns the logits of the rows of a fold, with trained weights and with their mean; writes them into the file."""
     rest = np.setdiff1d(np.arange(len(prepared.rows)), fold)
     start: Any = copy.deepcopy(prepared.model)
     if head is not None:
@@ -294,14 +292,12 @@ def _train_without(
     model = copy.deepcopy(start)
     trainer = _trainer(prepared, model, [prepared.rows[row] for row in rest], training)
     trainer.resume()
+    models = [model, mean_model(start, model) if head is not None and not trainer.is_sharded else model]
+    reads_sentences = head is not None and head.frozen.reads_sentences
     held_out = [prepared.rows[row] for row in fold]
-    of_mean = of_trained = logits_of(model, held_out, prepared.collator)
-    if head is not None and not trainer.is_sharded:
-        of_mean = logits_of(mean_model(start, model), held_out, prepared.collator)
-    logits = np.stack([of_mean, of_trained])
+    logits = [TextLogits.of_model(each, held_out, prepared.collator, reads_sentences) for each in models]
     if training.process_index == 0:
-        np.save(file.with_suffix(".new.npy"), logits)
-        os.replace(file.with_suffix(".new.npy"), file)
+        TextLogits.write(file, logits)
     return logits
 
 
@@ -333,24 +329,12 @@ def _trainer(
     return trainer
 
 
-def _score_on_folds(data: TaskData, logits: Vectors) -> Scores:
-    """Returns the scores of held-out logits (n, outputs) of the training rows, on the scored folds."""
-    return data.problem.score(logits[scored_rows(data)], data.targets(data.validation[""]))
-
-
-def _validation_logits(prepared: Prepared, model: PreTrainedModel) -> dict[str, Vectors]:
-    """Returns suffix → a model's logits (n, outputs) of validation rows that are apart."""
+def _validation_logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool) -> dict[str, TextLogits]:
+    """Returns suffix → a model's logits of validation rows that are apart."""
     rows_of = prepared.validation_rows
-    return {suffix: logits_of(model, rows, prepared.collator) for suffix, rows in rows_of.items()}
-
-
-def _score_on_validation_rows(data: TaskData, logits: dict[str, Vectors]) -> Scores:
-    """Returns the scores of `_validation_logits`."""
-    scores: Scores = {}
-    for suffix, of_rows in logits.items():
-        found = data.problem.score(of_rows, data.targets(data.validation[suffix]))
-        scores |= {f"{name}{suffix}": value for name, value in found.items()}
-    return scores
+    return {
+        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences) for suffix, rows in rows_of.items()
+    }
 
 
 def _describe_training(prepared: Prepared, seconds: float) -> str:

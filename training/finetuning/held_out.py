@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from vocabless.training.finetuning.arguments import DataArguments, GlueTrainingArguments
 from vocabless.training.finetuning.data import SAMPLING_SEED, Examples, Rows, TaskData, sample_rows
 from vocabless.training.finetuning.metrics import Scores
+from vocabless.training.finetuning.problems import THRESHOLD, MultiLabel, Problem
+from vocabless.training.finetuning.text_logits import TextLogits
 
 # Which rows are held out.
 FOLDS = 5  # of the training rows
@@ -27,6 +30,8 @@ HELD_OUT, MOST_HELD_OUT = 10.0, 50.0  # percent of the training rows, where they
 WIDE_GAIN = 2.0  # of a wide part, the best of twelve settings
 SENTENCE_COST = 2.0  # of reading sentences, at most: their gain is in texts that training rows lack
 TUNING_GAIN = 0.5  # of trained weights over the head alone, and of a mean of weights over both
+SURE_ROWS = 5  # without a mistake, beside the rows that choose the limit of several labels: of few, it is near 0.5
+THRESHOLDS = tuple(step / 20 for step in range(1, 20))
 ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out
 QUANTILE = 1.959964  # of the normal distribution, for 95 %
 CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
@@ -226,6 +231,20 @@ def is_head_enough(data: TaskData, head: Scores) -> bool:
     return 1 - head[metric] <= ENOUGH * (high - low)
 
 
+def threshold_of(data: TaskData, logits: Array) -> float:
+    """Returns the probability from which on one of several labels is given, by logits of the validation rows.
+
+    It is half of the best micro F1 that any limit has on these rows: of probabilities that are right, this is the limit
+    with the best F1 (Lipton, Elkan and Naryanaswamy, ECML PKDD 2014). `SURE_ROWS` are counted with them.
+    """
+    if data.problem.name != MultiLabel.name:
+        return THRESHOLD
+    correct, rows = np.asarray(data.targets(data.validation[""]), bool), len(logits)
+    given = [expit(logits) >= limit for limit in THRESHOLDS]
+    best = max(2 * (each & correct).sum() / max(each.sum() + correct.sum(), 1) for each in given)
+    return round(float(best * rows + SURE_ROWS) / (rows + SURE_ROWS) / 2, 2)
+
+
 def is_simpler_better(training: GlueTrainingArguments, simpler: Scores, other: Scores) -> bool:
     """Returns whether the simpler one of two models is kept, by their scores on validation rows.
 
@@ -237,14 +256,14 @@ def is_simpler_better(training: GlueTrainingArguments, simpler: Scores, other: S
     return simpler[metric] >= other[metric] if training.greater_is_better else simpler[metric] <= other[metric]
 
 
-def is_simpler_better_on_folds(data: TaskData, simpler: Array, other: Array) -> bool:
-    """Returns whether the simpler one of two models is kept, by their logits, (n, outputs), on the scored folds."""
-    return not is_gain(loss_gains(data, scored_rows(data), simpler, other), TUNING_GAIN)
+def is_simpler_better_on_folds(data: TaskData, simpler: TextLogits, other: TextLogits) -> bool:
+    """Returns whether the simpler one of two models is kept, by their logits of the validation rows."""
+    return not is_gain(loss_gains(data.problem, data.validation[""], simpler, other), TUNING_GAIN)
 
 
-def gains_on_fold(data: TaskData, fold: Rows, head: Array, tuned: Array) -> bool:
+def gains_on_fold(data: TaskData, fold: Rows, head: TextLogits, tuned: TextLogits) -> bool:
     """Returns whether fine-tuning lowers the loss on the first fold; else the others are not trained."""
-    return is_gain(loss_gains(data, fold, head, tuned), 0.0)
+    return is_gain(loss_gains(data.problem, data.train.select(fold.tolist()), head, tuned), 0.0)
 
 
 def is_wide_part_better(losses: Array, wide_losses: Array) -> bool:
@@ -265,14 +284,18 @@ def is_gain(gains: Array, standard_errors: float) -> bool:
     return bool(gains.mean() > standard_errors * gains.std() / math.sqrt(len(gains)))
 
 
-def loss_gains(data: TaskData, rows: Rows, head: Array, tuned: Array) -> Array:
-    """Returns how much lower the loss of each of the training rows is by the second of two models' logits.
+def loss_gains(problem: Problem, examples: Examples, head: TextLogits, tuned: TextLogits) -> Array:
+    """Returns how much lower the loss of each example is by the second of two models' logits.
 
     The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
     loss without more mistakes.
     """
-    examples = data.train.select(rows.tolist())
-    targets = torch.from_numpy(np.asarray(data.targets(examples)))
-    losses = [data.problem.calibrated_losses(torch.from_numpy(logits[rows]), targets) for logits in (head, tuned)]
-    found: Array = (losses[0] - losses[1]).numpy()
-    return found if examples.weights is None else found * examples.weights / np.mean(examples.weights)
+    targets = torch.from_numpy(np.asarray([problem.target(label) for label in examples.labels or []]))
+
+    def losses(logits: TextLogits) -> Array:
+        temperature = problem.temperature(torch.from_numpy(logits.texts), targets)
+        found: Array = problem.losses(torch.from_numpy(logits.joined(temperature)), targets).numpy()
+        return found
+
+    gains = losses(head) - losses(tuned)
+    return gains if examples.weights is None else gains * examples.weights / np.mean(examples.weights)

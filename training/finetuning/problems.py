@@ -7,6 +7,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from vocabless.training.trainer import EXACT_LOSS
 ABSENT = -10.0  # logit of a label that the training rows do not have
 TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
 Array = NDArray[Any]
-THRESHOLD = 0.3  # probability above which one of several labels is predicted (Elementwise, 4.2)
+THRESHOLD = 0.5  # see `Problem.threshold`; held-out rows may choose another one
 
 
 class Problem(ABC):
@@ -34,7 +35,7 @@ class Problem(ABC):
         labels: label names by index; empty for regression.
         metrics: keys of `METRICS`; None takes the default ones.
         best_metric: the metric that selects the best epoch; None is the first one.
-        threshold: see `MultiLabel`; other problems ignore it.
+        threshold: probability from which on `MultiLabel` gives a label; other problems ignore it.
     """
 
     name: str  # the problem type, as in `--problem_type` and `config.problem_type`
@@ -54,6 +55,12 @@ class Problem(ABC):
         self.best_metric = best_metric or self.metrics[0]
         self.threshold = threshold
         self._index_of = {label: index for index, label in enumerate(self.labels)}
+
+    def with_threshold(self, threshold: float) -> "Problem":
+        """Returns a copy with another limit."""
+        problem = copy(self)
+        problem.threshold = threshold
+        return problem
 
     @classmethod
     def is_missing(cls, label: Any) -> bool:
@@ -124,10 +131,6 @@ class Problem(ABC):
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Returns the loss of each row of logits (N, labels) and targets, (N,); here, cross-entropies of classes."""
         return F.cross_entropy(logits, targets.long(), reduction="none")
-
-    def calibrated_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the losses (N,) of logits that are divided by their `temperature`."""
-        return self.losses(logits / self.temperature(logits, targets), targets)
 
     def temperature(self, logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> float:
         """Returns what the logits are divided by for the smallest mean loss, in which rows may have weights (N,).
@@ -273,7 +276,7 @@ class Regression(Problem):
 
 
 class MultiLabel(Problem):
-    """Any number of labels for each text; those with a probability above `threshold` are predicted."""
+    """Any number of labels for each text; those whose probability is at least `threshold` are predicted."""
 
     name = "multi_label_classification"
     min_labels = 1
@@ -297,8 +300,8 @@ class MultiLabel(Problem):
         return target
 
     def decode(self, logits: Array, targets: Any) -> tuple[Any, Any]:
-        """Returns (N, labels) booleans: which labels are above the threshold, and which are correct."""
-        return expit(logits) > self.threshold, targets.astype(bool)
+        """Returns (N, labels) booleans: which labels are predicted, and which are correct."""
+        return expit(logits) >= self.threshold, targets.astype(bool)
 
     def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
         """Returns the k most frequent labels, for the k with the best micro F1 = 2·right / (predicted + references)."""
@@ -337,9 +340,9 @@ class MultiLabel(Problem):
         return self.losses(logits / temperature, (teacher_logits / temperature).sigmoid()) * temperature**2
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
-        """Yields the labels above the threshold and the probabilities of all labels."""
+        """Yields the predicted labels and the probabilities of all labels."""
         for probabilities in expit(logits):
-            labels = [name for name, value in zip(self.labels, probabilities, strict=True) if value > self.threshold]
+            labels = [name for name, value in zip(self.labels, probabilities, strict=True) if value >= self.threshold]
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
 

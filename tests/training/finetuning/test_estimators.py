@@ -15,13 +15,14 @@ import torch
 from huggingface_hub import ModelCard
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from transformers import AutoModelForSequenceClassification, pipeline
 from transformers.utils import logging as transformers_logging
 
 from vocabless import VocablessClassifier, VocablessRegressor, default_encoder
+from vocabless.training.finetuning.estimator_inputs import read_labels, weights_of_classes
 
 THINGS = "house river stone cat dog tree hill road".split()
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
@@ -86,10 +87,13 @@ def test_parameters_are_cloned_and_searched(encoder):
     (["red", "blue"], ["a", float("nan")], "a label is missing"),
     (["red", "blue"], pd.array(["a", pd.NA], dtype="string"), "a label is missing"),
     (["red", "blue"], [["a"], ["a", "b"]], r"a label is a list; .*MultiLabelBinarizer\(\)\.fit_transform"),
-    (["red", "blue"], np.array([[1, 0], [2, 1]]), "labels in several columns are 0 or 1, but here are others"),
-    (["red", "blue"], np.array([[1, 0]]), "2 texts have 1 rows of labels; give each text one row"),
+    (["red", "blue"], np.array([[1, 0], [2, 1]]), "columns are 0 or 1, but here is 2; give a column for each label"),
+    (["red", "blue"], np.array([[1, 0]]), "2 texts have 1 labels; give each text one"),
     (["", "red", " "], ["a", "b", "a"], "the texts 0 and 2 are empty; fill them or drop them"),
-    (["red", "blue", "green"], [0.1, 0.2, 0.3], "Unknown label type"),
+    (["red", "blue", "green"], [1, 0.2, 0.3], "numbers such as 0.2; give classes, or fit VocablessRegressor"),
+    (["red", "blue", "green"], [1, "1", 2], "labels are texts and numbers, such as '1' and 1; give one kind alone"),
+    (["red", "blue"], pd.DataFrame({"a": ["1", 0], "b": [1, 0]}), "are 0 or 1, but here is '1'; give a column"),
+    (["red", "blue"], [[1, 0], [1]], "a label is a list; give each text one label, or make a matrix"),
     (["red", "blue"], ["a", "a"], "all texts have the label 'a'; give texts of at least two labels"),
 ])  # fmt: skip
 def test_a_mistake_is_named(encoder, texts, labels, sentence):
@@ -153,8 +157,12 @@ def test_copies_of_a_text_do_not_raise_the_cross_validated_score(encoder):
 
 
 def test_labels_may_be_a_column_and_a_refit_that_fails_changes_nothing(encoder, tmp_path):
-    classifier = VocablessClassifier(encoder).fit(TEXTS, np.array(LABELS)[:, None])
+    with pytest.warns(DataConversionWarning):
+        classifier = VocablessClassifier(encoder).fit(TEXTS, np.array(LABELS)[:, None])
     before = classifier.predict_proba(TEXTS)
+    with pytest.warns(DataConversionWarning):
+        found = VocablessClassifier(encoder).fit(TEXTS, pd.DataFrame({"label": LABELS})).predict_proba(TEXTS)
+    np.testing.assert_array_equal(found, before)
     classifier.model_name_or_path = str(tmp_path)
     with pytest.raises(ValueError, match=r"holds no config\.json"):
         classifier.fit(TEXTS, ["x", "y"] * 8)
@@ -191,15 +199,48 @@ def test_a_text_may_have_several_labels(encoder, tmp_path):
     assert classifier.classes_.tolist() == [0, 1, 2] and "micro_f1" in classifier.cross_validated_
     found, probabilities = classifier.predict(texts), classifier.predict_proba(texts)
     assert found.shape == (32, 3) and (found[:, 0] == matrix[:, 0]).all()
-    np.testing.assert_array_equal(found, probabilities > 0.3)
+    np.testing.assert_array_equal(found, probabilities >= classifier.model_.config.classifier_threshold)
     named = VocablessClassifier(encoder).fit(texts, pd.DataFrame(matrix, columns=["warm", "big", "cat"]))
     np.testing.assert_array_equal(named.predict_proba(texts), probabilities)
-    sparse = VocablessClassifier(encoder).fit(texts, csr_matrix(matrix))
-    np.testing.assert_array_equal(sparse.predict_proba(texts), probabilities)
+    objects = pd.DataFrame(matrix.astype(bool), dtype=object)
+    for same in (csr_matrix(matrix), objects, matrix.tolist()):
+        again = VocablessClassifier(encoder).fit(texts, same)
+        np.testing.assert_array_equal(again.predict_proba(texts), probabilities)
     named.save_pretrained(tmp_path / "mine")
     (rows,) = pipeline("text-classification", str(tmp_path / "mine"))(["red large cat"], top_k=None)
     of_labels = dict(zip(named.classes_, named.predict_proba(["red large cat"])[0], strict=True))
     assert {row["label"]: row["score"] for row in rows} == pytest.approx(of_labels, abs=1e-6)
+
+
+@pytest.mark.parametrize(("weights", "sentence"), [
+    ({"warn": 2.0}, "class_weight has 'warn', which no text has; the labels are cold and warm"),
+    ({"warm": -1}, "class_weight of 'warm' is -1; give a finite number of at least 0"),
+    ({"warm": "2"}, "class_weight of 'warm' is '2'; give a finite number"),
+    ({"warm": 0, "cold": 0.0}, "class_weight is 0 for all texts; give some labels a weight above 0"),
+    ("equal", "class_weight is 'equal'; give \"balanced\", or a dictionary label → weight"),
+    ([{0: 1.0, 1: 2.0}], "give \"balanced\", or a dictionary label → weight"),
+])  # fmt: skip
+def test_a_mistake_in_the_weights_of_classes_is_named(weights, sentence):
+    classes, column = read_labels(TEXTS, LABELS)
+    with pytest.raises(ValueError, match=sentence):
+        weights_of_classes(weights, classes, column)
+    matrix = np.array([[1, 0, 1], [0, 1, 1]])
+    with pytest.raises(ValueError, match="a list of 3 dictionaries, one for each label"):
+        weights_of_classes(weights, np.arange(3), matrix)
+
+
+@pytest.mark.parametrize(("epochs", "least_gain"), [(0, 1e9), (0, -1e9), (1, -1e9)])
+def test_weights_count_by_their_ratios_alone(encoder, epochs, least_gain, monkeypatch):
+    monkeypatch.setattr("vocabless.training.finetuning.held_out.WIDE_GAIN", least_gain)
+    weights = np.linspace(1, 4, 16)
+    expected, *others = (
+        VocablessClassifier(encoder, epochs=epochs, class_weight={"warm": of_class, "cold": 2 * of_class})
+        .fit(TEXTS, LABELS, scale * weights)
+        .predict_proba(TEXTS)
+        for scale, of_class in ((1, 1), (100, 1e-6), (1e-6, 1e9))
+    )
+    for found in others:
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("epochs", [0, 2])
@@ -249,8 +290,55 @@ def test_texts_get_numbers(encoder, tmp_path):
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "mine").eval()
     logits = model(**regressor.tokenizer_("red hill", return_tensors="pt")).logits
     assert logits.item() == pytest.approx(regressor.predict(["red hill"])[0], abs=1e-5)
-    with pytest.raises(ValueError, match="2 texts have 1 numbers; give each text one"):
-        VocablessRegressor(encoder).fit(["a", "b"], [1.0, float("nan")])
+    for targets, sentence in (
+        ([1.0, float("nan")], "2 texts have 1 numbers; give each text one"),
+        (["1.5", "2,5"], "targets are numbers, but here is '1.5'; give numbers, or fit VocablessClassifier"),
+        ([[1, 2], [3, 4]], r"targets have the shape \(2, 2\); give each text one number"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            VocablessRegressor(encoder).fit(["a", "b"], targets)
+    with pytest.raises(ValueError, match="the texts 1 are empty; fill them or drop them"):
+        regressor.predict(["a", " "])
+
+
+@pytest.mark.parametrize(("estimator", "labels"), [
+    (VocablessClassifier, LABELS), (VocablessClassifier, [label == "warm" for label in LABELS]),
+    (VocablessClassifier, [7 if label == "warm" else 10 for label in LABELS]),
+    (VocablessClassifier, pd.DataFrame({"warm": [1] * 8 + [0] * 8, "any": [1, 0] * 8})),
+    (VocablessRegressor, [2.5 if label == "warm" else -1.0 for label in LABELS]),
+])  # fmt: skip
+def test_a_saved_estimator_is_loaded_and_saved_again(encoder, tmp_path, estimator, labels):
+    first = estimator(encoder).fit(TEXTS, labels)
+    first.save_pretrained(tmp_path / "first")
+    loaded = estimator.from_pretrained(tmp_path / "first")
+    loaded.save_pretrained(tmp_path / "second")
+    again = estimator.from_pretrained(tmp_path / "second")
+    for each in (loaded, again):
+        np.testing.assert_array_equal(each.predict(TEXTS), first.predict(TEXTS))
+        assert each.score(TEXTS, labels) == first.score(TEXTS, labels)
+        assert each.cross_validated_ == first.cross_validated_ and each.problem_.threshold == first.problem_.threshold
+        if estimator is VocablessClassifier:
+            np.testing.assert_array_equal(each.predict_proba(TEXTS), first.predict_proba(TEXTS))
+            assert each.classes_.tolist() == first.classes_.tolist()
+    card = (tmp_path / "first" / "README.md").read_text()
+    assert (tmp_path / "second" / "README.md").read_text() == card.replace("first", "second")
+    other = {VocablessClassifier: VocablessRegressor, VocablessRegressor: VocablessClassifier}[estimator]
+    with pytest.raises(ValueError, match=rf"is a model for \w+; load it with {estimator.__name__}\.from_pretrained"):
+        other.from_pretrained(tmp_path / "first")
+    with pytest.raises(ValueError, match="has the head VocablessModel; give a classifier of single texts"):
+        estimator.from_pretrained(encoder)
+
+
+def test_a_classifier_of_several_labels_without_a_limit_has_that_of_its_record(encoder, tmp_path):
+    labels = pd.DataFrame({"warm": [1] * 8 + [0] * 8, "any": [1, 0] * 8})
+    VocablessClassifier(encoder).fit(TEXTS, labels).save_pretrained(tmp_path)
+    config, results = (json.loads((tmp_path / name).read_text()) for name in ("config.json", "results.json"))
+    config.pop("classifier_threshold")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "results.json").write_text(json.dumps(results | {"threshold": 0.3}))
+    assert VocablessClassifier.from_pretrained(tmp_path).problem_.threshold == 0.3
+    (tmp_path / "results.json").unlink()
+    assert VocablessClassifier.from_pretrained(tmp_path).problem_.threshold == 0.5
 
 
 def test_long_texts_are_read_to_the_end_after_short_rows_and_the_first_cut_is_told(encoder):

@@ -11,11 +11,12 @@ from script_runs import coloured, fine_tune, predictions_of, write_csv
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
-from vocabless.training.finetuning import first_head, held_out, prepared
+from vocabless.training.finetuning import candidates, first_head, held_out, prepared
 from vocabless.training.finetuning import fit as fitting
 from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.first_head import FirstHead
 from vocabless.training.finetuning.held_out import FOLDS, training_folds
+from vocabless.training.finetuning.problems import SingleLabel
 from vocabless.training.finetuning.sources import load_own_data
 
 ROWS = coloured(60)
@@ -28,18 +29,21 @@ def data(tmp_path):
 
 @pytest.mark.parametrize(("flags", "folds"), [(["--random_head", "true"], 5), ([], 5), ([], 1)])
 @pytest.mark.quick("flags1-5", "flags2-1")
-def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, data, tmp_path, encoder):
+def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, tmp_path, encoder):
     """From some number of rows on, one fold is scored. Each fold is a command of its own: its rows are the validation
     and the test file. With one strength of the regularisation and no wide part, the first head of a fold depends on
-    the others alone."""
+    the others alone. All texts have sentences, which a fitted head reads, too."""
+    rows = [(f"This is a sentence. {text} is another one.", label) for text, label in ROWS]
+    data = write_csv(tmp_path / "mine.csv", rows)
     settings = ["--max_seq_length", "32", "--learning_rate", "1e-3", "--load_best_model_at_end", "false", *flags]
     settings += ["--eval_strategy", "no"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
         patched.setattr("vocabless.training.finetuning.first_head.wide_rows", lambda _: 0)
+        patched.setattr(first_head, "are_sentences_harmless", lambda _: True)
         patched.setattr(fitting, "is_simpler_better", lambda *_: False)
         patched.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
-        patched.setattr(fitting, "temperature_of", lambda *_: 1.0)  # that of a fold would suit it alone
+        patched.setattr(candidates, "temperature_of", lambda *_: 1.0)  # that of a fold would suit it alone
         patched.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
         _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
         task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
@@ -47,15 +51,15 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
         assert results["rows"]["accuracy"] == 12 * folds
         losses, right = [], []
         for number, fold in enumerate(training_folds(task)[:folds]):
-            of_fold = [ROWS[row] for row in fold]
-            train = write_csv(tmp_path / "rest.csv", [row for row in ROWS if row not in of_fold])
+            of_fold = [rows[row] for row in fold]
+            train = write_csv(tmp_path / "rest.csv", [row for row in rows if row not in of_fold])
             test = write_csv(tmp_path / "fold.csv", of_fold)
             files = ["--train_file", train, "--validation_file", test, "--test_file", test]
             folder, _ = tune(tmp_path / f"fold {number}", *files, *settings)
             for record, (_, label) in zip(predictions_of(folder), of_fold, strict=True):
-                row = record["probabilities"]
-                losses.append(-np.log(row[label]))
-                right.append(max(row, key=row.get) == label)
+                found = record["probabilities"]
+                losses.append(-np.log(found[label]))
+                right.append(max(found, key=found.get) == label)
     assert results["measures"]["accuracy"] == np.mean(right)
     assert results["measures"]["loss"] == pytest.approx(np.mean(losses), abs=1e-3)
     assert ("head" in results) == (not flags)
@@ -65,7 +69,7 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
     monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
     command = ["--train_file", data]
     folder, whole = tune(tmp_path / "whole", *command)
-    assert not list((tmp_path / "whole").rglob("*.npy"))
+    assert not list((tmp_path / "whole").rglob("*.npz"))
     calls, trainer = [], fitting._trainer
 
     def killed(*arguments):
@@ -82,7 +86,7 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
     assert resumed["measures"]["loss"] == whole["measures"]["loss"]
     first, second = (load_file(each / "model.safetensors") for each in (folder, again))
     assert all((first[name] == second[name]).all() for name in first)
-    assert not list((tmp_path / "killed").rglob("*.npy"))
+    assert not list((tmp_path / "killed").rglob("*.npz"))
 
 
 def test_rows_that_are_sorted_by_length_for_training_are_scored_as_themselves(tune, tmp_path):
@@ -138,7 +142,7 @@ def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
 def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, monkeypatch):
     alone, _ = tune(tmp_path / "alone", "--train_file", data, "--num_train_epochs", "0")
     monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
-    monkeypatch.setattr(fitting, "temperature_of", lambda *_: 1.0)
+    monkeypatch.setattr(candidates, "temperature_of", lambda *_: 1.0)
     tuned, _ = tune(tmp_path / "tuned", "--train_file", data, "--num_train_epochs", "1")
     head, weights = (load_file(folder / "model.safetensors") for folder in (alone, tuned))
     assert (head["classifier.wide.weight"] == weights["classifier.wide.weight"]).all()
@@ -160,7 +164,7 @@ def test_the_first_model_that_no_other_one_is_better_than_is_saved(
     rule = "is_simpler_better_on_folds" if is_cross_validated else "is_simpler_better"
     alone, _ = tune(tmp_path / "alone", *command, "--num_train_epochs", "0")
     weights = {}
-    monkeypatch.setattr(fitting, "temperature_of", lambda *_: 1.0)
+    monkeypatch.setattr(candidates, "temperature_of", lambda *_: 1.0)
     # The trained weights are compared with the mean first, and then the head with the better one.
     for name, answers in {"head": (True, True), "trained": (True, False), "mean": (False, False)}.items():
         left = [*answers]
@@ -193,12 +197,12 @@ def test_the_logits_of_a_fine_tuned_model_are_divided_by_what_suits_held_out_row
         losses.append(task.problem.score(logits / divisor, task.targets(task.validation[""]))["loss"])
         return divisor
 
-    monkeypatch.setattr(fitting, "temperature_of", temperature_of)
+    monkeypatch.setattr(candidates, "temperature_of", temperature_of)
     weights = {}
     for divisor in (1.0, 4.0):
         losses.clear()
         folder, results = tune(tmp_path / str(divisor), *command)
-        assert results["is_mean_of_weights"] and results["measures"]["loss"] == pytest.approx(losses[0], rel=1e-5)
+        assert results["is_mean_of_weights"] and results["measures"]["loss"] == pytest.approx(losses[-1], rel=1e-5)
         weights[divisor] = load_file(folder / "model.safetensors")
     for name, weight in weights[1.0].items():
         is_last = name.startswith(("classifier.out_proj", "classifier.wide"))
@@ -225,12 +229,12 @@ def test_nothing_is_trained_where_nothing_can_be_gained_unless_epochs_are_given(
     epochs, accuracy, is_enough, encoder, data, tmp_path, monkeypatch
 ):
     """Half of the interval of an accuracy of 0.9 in 60 rows of five folds is 0.12, and of 0.8 it is 0.15."""
-    score, trained = fitting._score_on_folds, []
-    monkeypatch.setattr(fitting, "_score_on_folds", lambda *given: score(*given) | {"accuracy": accuracy})
+    score, trained = SingleLabel.score, []
+    monkeypatch.setattr(SingleLabel, "score", lambda *given: score(*given) | {"accuracy": accuracy})
 
     def train(shared, head):
         trained.append(1)
-        return shared.data, head.frozen.held_out_logits, head.frozen.held_out_logits
+        return shared.data, head.frozen.held_out, head.frozen.held_out
 
     monkeypatch.setattr(fitting, "_train_on_folds", train)
     monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: True)
@@ -302,7 +306,9 @@ def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validat
     head, constant = results["head"]["measures"][metric], results["constant_baselines"][metric]
     assert head > constant + 0.1 and results["is_pair"] == (len(header) == 3)
     assert json.loads((folder / "config.json").read_text())["problem_type"] == kind
+    limit = json.loads((folder / "config.json").read_text()).get("classifier_threshold")
+    assert (limit is not None) == kind.startswith("multi") and results["threshold"] == (limit or 0.5)
     row = predictions_of(folder)[0]
     assert row.keys() == names and f"test_{metric}" in results["measures"]
     if kind.startswith("multi"):
-        assert row["labels"] == [label for label, value in row["probabilities"].items() if value > 0.3]
+        assert row["labels"] == [label for label, value in row["probabilities"].items() if value >= limit]

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,10 +21,12 @@ from vocabless.training.finetuning.held_out import (
     is_simpler_better_on_folds,
     limited,
     scored_rows,
+    threshold_of,
     training_folds,
     with_scored_folds,
 )
-from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.problems import MultiLabel, SingleLabel
+from vocabless.training.finetuning.text_logits import TextLogits
 
 labels = st.lists(st.integers(0, 3), min_size=10, max_size=60)
 
@@ -155,4 +158,39 @@ def test_on_folds_fine_tuning_must_gain_more_than_half_a_standard_error_whatever
     head[50:] *= -1
     tuned[50 + better :] *= -1
     tuned[:worse] *= -1
+    head, tuned = (TextLogits(logits, logits[:0], np.empty(0, int)) for logits in (head, tuned))
     assert is_simpler_better_on_folds(data, head, tuned) == is_head
+
+
+@pytest.mark.parametrize("spread", [0.5, 2.0, 5.0])
+def test_the_limit_of_several_labels_has_nearly_the_best_f1_and_is_nearer_to_a_half_for_few_rows(spread):
+    """The probabilities are right: a label is drawn with its probability."""
+    random = np.random.default_rng(0)
+    logits = random.normal(-1, spread, (4000, 3))
+    has_label = random.random(logits.shape) < 1 / (1 + np.exp(-logits))
+    problem = MultiLabel(["a", "b", "c"])
+
+    def limit_of(rows):
+        labels = [[name for name, has in zip("abc", row, strict=True) if has] for row in has_label[:rows]]
+        examples = Examples(["t"] * rows, labels=labels)
+        return threshold_of(TaskData("t", "t", problem, examples, validation={"": examples}), logits[:rows])
+
+    def f1(limit):
+        return problem.with_threshold(limit).score(logits, has_label)["micro_f1"]
+
+    best = max(f1(limit / 50) for limit in range(1, 50))
+    assert f1(limit_of(4000)) > best - 0.005 and limit_of(4000) == pytest.approx(best / 2, abs=0.01)
+    few = limit_of(5)
+    labels = has_label[:5]
+    best_of_few = max(
+        2 * (given & labels).sum() / max(given.sum() + labels.sum(), 1)
+        for given in (1 / (1 + np.exp(-logits[:5])) >= limit / 20 for limit in range(1, 20))
+    )
+    assert few == pytest.approx((best_of_few + 1) / 4, abs=0.006)  # as many sure rows as these
+
+
+def test_the_limit_is_a_half_where_nothing_is_wrong_and_for_other_problems():
+    examples = Examples(["t"] * 40, labels=[["a"], []] * 20)
+    data = TaskData("t", "t", MultiLabel(["a"]), examples, validation={"": examples})
+    assert threshold_of(data, np.tile([[9.0], [-9.0]], (20, 1))) == 0.5
+    assert threshold_of(replace(data, problem=SingleLabel(["a", "b"])), np.zeros((40, 2))) == 0.5
