@@ -202,7 +202,7 @@ def _load_checkpoint(
         _targets(None, head, repr(source))
     model_class = _configured(config, head, tokenizer)
     options = {"config": config, "dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
-    with _quiet_library(shows_bars=not os.path.isdir(source)), _errors_of(source):
+    with quiet_library(shows_bars=not os.path.isdir(source)), _errors_of(source):
         model, info = model_class.from_pretrained(**_located(source), **options, **hub_options)
     check_encoder_tensors(source, model, info)
     new_tensors = *info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])
@@ -249,10 +249,10 @@ def _targets(subword: str | None, head: Head, name: str) -> str:
 
 
 @contextmanager
-def _quiet_library(shows_bars: bool) -> Iterator[None]:
-    """Keeps the library from its report on a head, whose weights are new in every run of a new task, and from its bar.
+def quiet_library(shows_bars: bool) -> Iterator[None]:
+    """Keeps the library from its report on a head, whose weights are new in every run of a new task, and from its bars.
 
-    A folder is loaded in a moment; a download shows its bars.
+    A folder is loaded in a moment, so `load` shows the bars of a download alone.
     """
     verbosity, had_bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()

@@ -59,9 +59,9 @@ def choose_encoder(data: TaskData) -> EncoderChoice:
 
 
 def _held_out_loss(source: str, data: TaskData) -> float:
-    """Returns the mean loss of the training rows, each by a head on the frozen encoder that has not learned it."""
+    """Returns the mean loss of training rows, each by a head on the frozen encoder that has not learned it."""
     loaded = load_model(GlueArguments(model_name_or_path=source), data, Path())
     rows = encode(data.train, data.problem, loaded.tokenizer, MAX_LENGTH)
     frozen = FrozenEncoder(loaded.model, rows, DataCollatorWithPadding(loaded.tokenizer), data)
-    targets = torch.from_numpy(np.asarray(frozen.targets))
-    return float(data.problem.losses(torch.from_numpy(frozen.held_out.texts), targets).mean())
+    targets = torch.from_numpy(np.asarray(frozen.targets)[frozen.scored])
+    return float(data.problem.losses(torch.from_numpy(frozen.held_out.texts[frozen.scored]), targets).mean())

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, PreTrainedModel
-from transformers.utils import cached_file
+from transformers.utils.hub import cached_file
 
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.public_names import without_paths
@@ -43,6 +43,7 @@ from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.held_out import FOLDS, choose_validation
 from vocabless.training.finetuning.problems import PROBLEMS, THRESHOLD, Problem, Regression, SingleLabel
+from vocabless.training.load import quiet_library
 
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
@@ -77,7 +78,8 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     if not isinstance(seed, int | np.integer):
         seed = check_random_state(seed).randint(MOST_SEEDS)
     tells = parameters["verbose"] and epochs != 0  # the head alone takes seconds
-    with _FITTING, _own_generators(), tempfile.TemporaryDirectory() as folder:
+    quiet = quiet_library(shows_bars=parameters["verbose"])
+    with _FITTING, _own_generators(), quiet, tempfile.TemporaryDirectory() as folder:
         choice = None if parameters["model_name_or_path"] else choose_encoder(data)
         source = str(parameters["model_name_or_path"]) if choice is None else choice.source
         arguments = GlueArguments(model_name_or_path=source, max_seq_length=parameters["max_seq_length"])
@@ -162,7 +164,8 @@ def save(folder: Path, model: PreTrainedModel, tokenizer: Any, results: Mapping[
     """Writes model, code, tokenizer, record and card into a folder, which is created; see `save_pretrained`."""
     results = {**results, "example": [] if example is None else [example], "task": folder.resolve().name}
     folder.mkdir(parents=True, exist_ok=True)
-    save_checkpoint(model, tokenizer, folder)
+    with quiet_library(shows_bars=False):  # written in a moment
+        save_checkpoint(model, tokenizer, folder)
     write_card(folder, model, tokenizer.block_size, card_facts(results))
     write_json(folder / RESULTS, results)
 
@@ -170,7 +173,7 @@ def save(folder: Path, model: PreTrainedModel, tokenizer: Any, results: Mapping[
 def push(repo_id: str, fitted: Any, example: str | None, private: bool | None, token: str | None) -> str:
     """Uploads what `fitted.save_pretrained` writes; returns the address and the commit. See `push_to_hub`."""
     repo_id = check_upload(repo_id, token)
-    with tempfile.TemporaryDirectory() as name:
+    with quiet_library(shows_bars=fitted.verbose), tempfile.TemporaryDirectory() as name:
         folder = Path(name) / repo_id.rpartition("/")[2]
         fitted.save_pretrained(folder, example)
         return upload(folder, repo_id, "Add the model", token, private)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
@@ -179,6 +180,7 @@ class FineTuning(Run):
 
     def train(self) -> Trained:
         """See `Run.train`."""
+        started = time.monotonic()
         with self.training.main_process_first(desc="loading the model"):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
@@ -189,6 +191,7 @@ class FineTuning(Run):
         log = [] if trainer is None else trainer.state.log_history
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
         results = results_of(fitted, self.data_arguments, tested) | choice
+        results["seconds"] = round(time.monotonic() - started, 3)
         return Trained(model, model, loaded.tokenizer, weights, log, results)
 
     def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> Scores:
@@ -236,7 +239,7 @@ class FineTuning(Run):
         parts = [f"{shown[name]} (constant {100 * constant:.1f})" for name, constant in constants.items()]
         tested = [shown[TEST + name] for name in constants if TEST + name in shown]
         tests = f"; test rows: {', '.join(tested)}" if tested else ""
-        time = f"{results['epochs']:.1f} epochs, {results['train']['train_runtime']:.0f} s"
+        time = f"{results['epochs']:.1f} epochs, {results.get('seconds', results['train']['train_runtime']):.0f} s"
         return f"{self.data.title}, seed {results['seed']}: {', '.join(parts)}{tests}; {time}"
 
 

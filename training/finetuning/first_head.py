@@ -32,6 +32,7 @@ WIDE_WEIGHTS = (1.0, 2.0, 4.0)  # lengths of the wide features, as multiples of 
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
 MAX_CHOICE_ROWS = 2000  # of the training rows, on which strength and weight are chosen
+MAX_CHOICE_CELLS = 400_000  # rows times labels; beyond, they are chosen on one fold alone
 MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
 MAX_WIDE_ROWS, MIN_WIDE_ROWS = 1 << 15, 1 << 10  # of a wide part; with so many labels that fewer fit, there is none
 MAX_WIDE_BYTES = 1_400_000  # of its rows in 8 bits
@@ -220,8 +221,8 @@ class FrozenEncoder:
 
     Attributes:
         settings: those that suit the rows, see `choose`.
-        held_out: logits of each row by a head that was fitted outside its fold; of many rows only those on which the
-            settings were chosen, if validation rows are apart. Those of sentences are there if the model reads them.
+        held_out: logits of each row by a head that was fitted outside its fold; only of the rows on which the settings
+            were chosen, `scored`, if validation rows are apart. Those of sentences are there if the model reads them.
         reads_sentences: whether the model shall read the sentences of texts, too, see `are_sentences_harmless`.
         seconds: in which the encoder read the rows.
     """
@@ -240,10 +241,11 @@ class FrozenEncoder:
         options = self.problem, self.features, self.targets
         chosen_folds = [np.intersect1d(fold, chosen) for fold in folds]
         self.settings, logits = choose(*options, chosen_folds)
+        self.scored: Rows = np.flatnonzero(np.isfinite(logits[:, 0]))
         may_read = has_wide and isinstance(self.problem, SingleLabel) and model.base_model.front_end.reads_letters
         self.held_out = self._with_sentences(logits, rows, chosen_folds if may_read else [])
-        self.reads_sentences = may_read and are_sentences_harmless(self._sentence_gains(np.concatenate(chosen_folds)))
-        if data.is_cross_validated and len(chosen) < len(rows):
+        self.reads_sentences = may_read and are_sentences_harmless(self._sentence_gains(self.scored))
+        if data.is_cross_validated and len(self.scored) < len(rows):
             logits = held_out_logits(*options, folds, self.settings)
             self.held_out = self._with_sentences(logits, rows, folds if self.reads_sentences else [])
         elif not self.reads_sentences:
@@ -253,7 +255,7 @@ class FrozenEncoder:
         """Returns logits of the rows with those of their sentences, each by a head that was fitted outside its fold."""
         sentences, places = [logits[:0]], [np.empty(0, np.int64)]
         for held_out in folds:
-            of_fold, found = sentence_rows(rows, held_out)
+            of_fold, found = sentence_rows(rows, held_out[np.isfinite(logits[held_out, 0])])
             if found:
                 head = self.head(np.setdiff1d(np.concatenate(folds), held_out))
                 sentences.append(head.logits(self._read(found)))
@@ -261,7 +263,7 @@ class FrozenEncoder:
         return TextLogits(logits, np.concatenate(sentences), np.concatenate(places))
 
     def _sentence_gains(self, chosen: Rows) -> Vectors:
-        """Returns what the chosen rows gain by their sentences: 1 if one becomes right, −1 if it was right, else 0."""
+        """Returns what scored rows gain by their sentences: 1 if one becomes right, −1 if it was right, else 0."""
         targets = np.asarray(self.targets)[chosen]
         joined, whole = (logits[chosen].argmax(axis=-1) for logits in (self.held_out.joined(), self.held_out.texts))
         return np.asarray((joined == targets).astype(np.float64) - (whole == targets))
@@ -279,23 +281,29 @@ def choose(
 ) -> tuple[Settings, Vectors]:
     """Returns the settings with the smallest loss on the rows of the folds, and their held-out logits.
 
+    With so many rows and labels that a fit takes seconds, they are chosen on the first fold; other logits are NaN.
+
     Each setting has the temperature that makes its own loss smallest: weak regularisation gives logits that are too
     large, and is often right nevertheless. There is a wide part only if `is_wide_part_better`.
     """
-    rows = np.concatenate(folds)
+    num_scored = 1 if sum(map(len, folds)) * problem.config["num_labels"] > MAX_CHOICE_CELLS else len(folds)
+    rows = np.concatenate(folds[:num_scored])
     weights = torch.from_numpy(features.shares(rows))
     references = torch.from_numpy(np.asarray([targets[row] for row in rows]))
 
     def best_with(wide_weights: Sequence[float]) -> tuple[Settings, Vectors, Vectors]:
         """Returns the best settings with one of the weights, their logits, and the losses of the rows."""
-        tried = []
+        best: tuple[Settings, Vectors, Vectors] | None = None
+        options = problem, features, targets, folds, num_scored
         for wide_weight in wide_weights:
-            for strength, logits in _held_out(problem, features, targets, folds, wide_weight, STRENGTHS).items():
+            for strength, logits in _held_out(*options, wide_weight, STRENGTHS).items():
                 of_rows = torch.from_numpy(logits[rows])
                 temperature = problem.temperature(of_rows, references, weights)
                 losses = (problem.losses(of_rows / temperature, references) * weights).numpy()
-                tried.append((Settings(strength, wide_weight, temperature), logits / temperature, losses))
-        return min(tried, key=lambda candidate: float(candidate[2].mean()))
+                if best is None or losses.mean() < best[2].mean():
+                    best = Settings(strength, wide_weight, temperature), logits / temperature, losses
+        assert best is not None
+        return best
 
     settings, logits, losses = best_with([0.0])
     if features.wide is not None:
@@ -310,9 +318,9 @@ def held_out_logits(
 ) -> Vectors:
     """Returns the logits (n, outputs) of the rows in folds, by heads that were fitted outside their fold.
 
-    The rows of no fold have undefined logits, and no head is fitted to them.
+    The logits of rows of no fold are NaN, and no head is fitted to them.
     """
-    logits = _held_out(problem, features, targets, folds, settings.wide_weight, [settings.strength])
+    logits = _held_out(problem, features, targets, folds, len(folds), settings.wide_weight, [settings.strength])
     return logits[settings.strength] / settings.temperature
 
 
@@ -321,13 +329,14 @@ def _held_out(
     features: Features,
     targets: Sequence[Any],
     folds: Sequence[Rows],
+    num_scored: int,
     wide_weight: float,
     strengths: Sequence[float],
 ) -> dict[float, Vectors]:
-    """Returns strength → the logits of `held_out_logits` with the temperature 1."""
+    """Returns strength → the logits of `held_out_logits`, of the first folds, with the temperature 1."""
     rows, outputs = np.concatenate(folds), problem.config["num_labels"]
-    logits = {strength: np.empty((len(targets), outputs)) for strength in strengths}
-    for held_out in filter(len, folds):  # of a few groups of copies, some folds have none
+    logits = {strength: np.full((len(targets), outputs), np.nan) for strength in strengths}
+    for held_out in filter(len, folds[:num_scored]):  # of a few groups of copies, some folds have none
         rest = np.setdiff1d(rows, held_out)
         linear = LinearProblem(problem, features.select(rest), [targets[row] for row in rest], wide_weight)
         scored = features.select(held_out)

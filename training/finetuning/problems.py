@@ -357,6 +357,7 @@ def _logistic_regression(
         return weight, bias
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes")  # of labels with few rows each
         model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=200).fit(vectors, classes, weights)
     # Of two classes, scikit-learn gives the weights of their difference.
     signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((len(present), 1))

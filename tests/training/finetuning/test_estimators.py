@@ -5,6 +5,8 @@ import json
 import math
 import random
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -146,6 +148,13 @@ def test_fitting_changes_no_global_generator(encoder):
             VocablessClassifier(encoder, epochs=epochs).fit(TEXTS, LABELS)
         drawn.append(draw())
     assert drawn[0] == drawn[1]
+
+
+def test_the_import_for_the_first_fit_changes_no_generator():
+    code = "import random, sys\nfrom vocabless import VocablessClassifier\nrandom.seed(7)\nfirst = random.getstate()\n"
+    code += "from vocabless.training.finetuning import estimators\nassert 'rich.style' not in sys.modules\n"
+    code += "estimators._code()\nassert random.getstate() == first"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_copies_of_a_text_do_not_raise_the_cross_validated_score(encoder):
@@ -309,10 +318,10 @@ def test_texts_get_numbers(encoder, tmp_path):
 ])  # fmt: skip
 def test_a_saved_estimator_is_loaded_and_saved_again(encoder, tmp_path, estimator, labels):
     first = estimator(encoder).fit(TEXTS, labels)
-    first.save_pretrained(tmp_path / "first")
-    loaded = estimator.from_pretrained(tmp_path / "first")
-    loaded.save_pretrained(tmp_path / "second")
-    again = estimator.from_pretrained(tmp_path / "second")
+    first.save_pretrained(tmp_path / "mine-a")
+    loaded = estimator.from_pretrained(tmp_path / "mine-a")
+    loaded.save_pretrained(tmp_path / "mine-b")
+    again = estimator.from_pretrained(tmp_path / "mine-b")
     for each in (loaded, again):
         np.testing.assert_array_equal(each.predict(TEXTS), first.predict(TEXTS))
         assert each.score(TEXTS, labels) == first.score(TEXTS, labels)
@@ -320,11 +329,11 @@ def test_a_saved_estimator_is_loaded_and_saved_again(encoder, tmp_path, estimato
         if estimator is VocablessClassifier:
             np.testing.assert_array_equal(each.predict_proba(TEXTS), first.predict_proba(TEXTS))
             assert each.classes_.tolist() == first.classes_.tolist()
-    card = (tmp_path / "first" / "README.md").read_text()
-    assert (tmp_path / "second" / "README.md").read_text() == card.replace("first", "second")
+    card = (tmp_path / "mine-a" / "README.md").read_text()
+    assert (tmp_path / "mine-b" / "README.md").read_text() == card.replace("mine-a", "mine-b")
     other = {VocablessClassifier: VocablessRegressor, VocablessRegressor: VocablessClassifier}[estimator]
     with pytest.raises(ValueError, match=rf"is a model for \w+; load it with {estimator.__name__}\.from_pretrained"):
-        other.from_pretrained(tmp_path / "first")
+        other.from_pretrained(tmp_path / "mine-a")
     with pytest.raises(ValueError, match="has the head VocablessModel; give a classifier of single texts"):
         estimator.from_pretrained(encoder)
 
@@ -356,16 +365,20 @@ def test_long_texts_are_read_to_the_end_after_short_rows_and_the_first_cut_is_to
         classifier.predict([tail])
 
 
-def test_training_says_what_it_does_and_the_head_alone_is_silent(encoder, capsys):
+def test_training_says_what_it_does_and_the_head_alone_is_silent(encoder, capsys, tmp_path):
     transformers_logging.enable_progress_bar()  # as where nobody has changed it
     try:
         VocablessClassifier(encoder).fit(TEXTS, LABELS)
         assert capsys.readouterr() == ("", "") and transformers_logging.is_progress_bar_enabled()
     finally:
         transformers_logging.disable_progress_bar()
-    VocablessClassifier(encoder, epochs=1, verbose=False).fit(TEXTS, LABELS)
-    printed = capsys.readouterr()
-    assert printed.out == "" and "Cross-validation" not in printed.err
+    transformers_logging.enable_progress_bar()
+    try:
+        silent = VocablessClassifier(encoder, epochs=1, verbose=False).fit(TEXTS, LABELS)
+        silent.save_pretrained(tmp_path)
+        assert capsys.readouterr() == ("", "") and transformers_logging.is_progress_bar_enabled()
+    finally:
+        transformers_logging.disable_progress_bar()
     chance = random.Random(0)
     texts = [f"{chance.choice(THINGS)} {chance.choice(THINGS)} {row}" for row in range(60)]
     VocablessClassifier(encoder, epochs=None).fit(texts, [chance.choice("ab") for _ in texts])

@@ -198,6 +198,16 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
     assert is_wide == (wide is not None and wide is not WIDE)
 
 
+def test_settings_of_many_rows_and_labels_are_chosen_on_one_fold(monkeypatch):
+    monkeypatch.setattr("vocabless.training.finetuning.first_head.MAX_CHOICE_CELLS", 90 * 3 - 1)
+    problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES.tolist(), Features(VECTORS, WIDE)
+    folds = folds_of(targets)
+    settings, logits = choose(problem, features, targets, folds)
+    expected = held_out_logits(problem, features, targets, folds, settings)
+    np.testing.assert_allclose(logits[folds[0]], expected[folds[0]])
+    assert np.isnan(logits[np.concatenate(folds[1:])]).all()
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.5, 1000.0])
 def test_sentences_are_read_unless_they_cost_more_than_two_standard_errors_of_the_held_out_rows(noise):
     """Some texts have sentences, which say the same or noise."""
