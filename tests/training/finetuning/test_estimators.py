@@ -329,8 +329,8 @@ def test_a_saved_estimator_is_loaded_and_saved_again(encoder, tmp_path, estimato
         if estimator is VocablessClassifier:
             np.testing.assert_array_equal(each.predict_proba(TEXTS), first.predict_proba(TEXTS))
             assert each.classes_.tolist() == first.classes_.tolist()
-    card = (tmp_path / "mine-a" / "README.md").read_text()
-    assert (tmp_path / "mine-b" / "README.md").read_text() == card.replace("mine-a", "mine-b")
+    cards = [(tmp_path / name / "README.md").read_text().replace(name, "mine") for name in ("mine-a", "mine-b")]
+    assert sorted(cards[0].splitlines()) == sorted(cards[1].splitlines())  # a record orders its scores by name
     other = {VocablessClassifier: VocablessRegressor, VocablessRegressor: VocablessClassifier}[estimator]
     with pytest.raises(ValueError, match=rf"is a model for \w+; load it with {estimator.__name__}\.from_pretrained"):
         other.from_pretrained(tmp_path / "mine-a")
