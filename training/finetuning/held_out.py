@@ -1,6 +1,6 @@
 """The rules on held-out rows, each a function: which rows a model does not learn, and what their scores decide.
 
-docs/measurements.md, "Own data", has what was measured for the numbers.
+docs/measurements.md, "Own data", and docs/log.md have what was measured for the numbers.
 """
 
 import math
