@@ -220,9 +220,9 @@ def _rounded(value: Any) -> Any:
     return json.loads(json.dumps(value, default=float), parse_float=lambda number: round(float(number), 3))
 
 
-def run_examples(section: str) -> dict[str, Any]:
-    """Runs the Python code of a section of the page; returns its names."""
-    text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+def run_examples(section: str, page: Path = PAGE) -> dict[str, Any]:
+    """Runs the Python code of a section of a page; returns its names."""
+    text = page.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
     names: dict[str, Any] = {}
     exec("\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)), names)
     assert names
@@ -246,10 +246,21 @@ def test_the_examples_of_the_page_run(section: str, needs: str, folder_of, tmp_p
 @needs_page
 @pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
 def test_the_example_of_the_page_trains_a_tagger_that_the_pipeline_loads(tmp_path, monkeypatch) -> None:
-    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
     labels = run_examples("Train a tagger")["trainer"].train_dataset[0]["labels"]
     assert labels == [-100, 1, 0, 1, 2, 0, -100]  # [CLS], five words, [SEP]
     tagger = pipeline("ner", model="runs/tagger", trust_remote_code=True, aggregation_strategy="first", device="cpu")
     found = [(one["entity_group"], one["word"]) for one in tagger("Ada met Zoë Müller .")]
     assert found == [("PER", "Ada"), ("PER", "Zoë Müller")]
+
+
+@needs_page
+@pytest.mark.skipif(not (ROOT / "checkpoints").is_dir(), reason="this archive has no trained weights")
+def test_the_example_with_the_trainer_trains_a_classifier_that_the_pipeline_loads(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [("The bill of day {} is wrong", "money"), ("The screen of day {} stays black", "fault")]
+    lines = [f"{text.format(day)},{label}\n" for day in range(20) for text, label in rows]
+    (tmp_path / "tickets.csv").write_text("text,label\n" + "".join(lines))
+    run_examples("With the library's Trainer", PAGE.with_name("finetuning.md"))
+    classify = pipeline("text-classification", model="runs/tickets", device="cpu")
+    assert [each["label"] for each in classify(["A wrogn bill", "A black screne"])] == ["money", "fault"]
