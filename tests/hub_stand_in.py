@@ -3,7 +3,7 @@
     with HubStandIn() as hub:
         subprocess.run(command, env={**os.environ, **hub.environment(home)}, timeout=60)
 
-    python tests/hub_stand_in.py python -m vocabless.conversion hub checkpoints/hashgram-nano-sst2 you/mine --push
+    python tests/hub_stand_in.py vocabless hub checkpoints/hashgram-nano-sst2 you/mine --push
 
 It keeps all files in memory; they come with the commit, none by LFS. Any token that begins with `hf_` belongs to the
 user `you`. The server stops at the end of the `with` block.

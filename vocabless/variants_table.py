@@ -15,7 +15,8 @@ from vocabless.variants import VARIANTS, Variant
 PAGE = """\
 # Variants
 
-This page is the output of `python -m vocabless.variants_table`. The rows are those of `vocabless/variants.py`.
+The parameters and sizes of all variants, to compare them before training; [choosing.md](choosing.md) recommends one.
+The page is the output of `python -m vocabless.variants_table`, from `vocabless/variants.py`.
 
 - **K**: bytes in a block, that is, in a token.
 - **Base model**: parameters of `VocablessModel`.

@@ -344,7 +344,7 @@ SENTENCES = [
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """The working folder of the examples."""
-    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    (tmp_path / "encoder").symlink_to(ROOT / "checkpoints" / ENCODER.name / "onnx")  # what the page's command writes
     (tmp_path / "docs").mkdir()
     shutil.copy(DOCS, tmp_path / "docs")
     monkeypatch.chdir(tmp_path)
@@ -369,8 +369,8 @@ def test_the_example_finds_neighbours_duplicates_groups_and_makes_a_page(folder,
         assert re.search(expected, printed, re.M), printed
     assert {*SENTENCES[1:3]} <= {names["texts"][place] for pair in names["pairs"][:2000] for place in pair[1:]}
     for line in commands.splitlines():
-        if line.startswith("python -m vocabless.conversion "):
-            main(shlex.split(line)[3:])
+        if line.startswith("vocabless "):
+            main(shlex.split(line)[1:])
     assert f"{len(SENTENCES)} passages" in capsys.readouterr().out
     assert SENTENCES[0] in (folder / "sentences" / "index.html").read_text(encoding="utf-8")
 
@@ -379,7 +379,7 @@ def test_vectors_are_found_without_the_page_misspelt_too_and_in_databases_that_a
     folder, monkeypatch, capsys
 ) -> None:
     monkeypatch.delitem(sys.modules, "onnx_model", raising=False)  # onnxruntime's own tools have a module of this name
-    monkeypatch.syspath_prepend(str(folder / "checkpoints" / ENCODER.name / "onnx"))
+    monkeypatch.syspath_prepend(str(folder / "encoder"))
     first, forgiving, *databases = code("## Without the page", "python")
     assert len(databases) == 3
     names: dict[str, object] = {}
