@@ -66,6 +66,8 @@ print({"torch", "transformers", "numpy"} & {*sys.modules})
     ("hub", "runs/gone/folder you/new", "'runs/gone/folder' does not exist"),
     ("hub", "hashgram-tiny you/new --push", None),
     ("onnx", "you/classifier runs/gone", None),
+    ("onnx", "hashgram-tiny-sentence new/ --int8", None),
+    ("space", "you/classifier new/page.html --title Help --overwrite", None),
     ("search", "faq.csv found/ --title Help", "'faq.csv' does not exist"),
 ])  # fmt: skip
 def test_only_what_can_be_a_file_alone_must_exist(verb, words, problem) -> None:

@@ -33,10 +33,11 @@ def check(verb: str, argv: Sequence[str]) -> None:
     if unknown:
         raise ValueError(f"unknown flag {', '.join(unknown)}; {hint(unknown, known, '--')}")
     flag = {"finetune": "train_file", "pretrain": "corpus"}.get(verb, "")  # of words in front of all flags
+    in_front = next((place for place, word in enumerate(argv) if word.startswith("--")), len(argv))
     for place, word in enumerate(argv):
         if word.startswith("--"):
             flag, _, word = word.removeprefix("--").partition("=")
-        is_source = flag in SOURCES or (not flag and place < len(argv) - 1)  # the last word is TARGET
+        is_source = flag in SOURCES or (not flag and place < in_front - 1)  # the last word in front is TARGET
         is_path = is_source and (has_path_shape(word) or _FILE.search(word) is not None)
         is_path = is_path or flag in PATHS or flag.endswith("_file")
         if word and is_path and "*" not in word and not Path(word).exists():
