@@ -1,18 +1,24 @@
 """The objective `mlm`: predict masked tokens over the vocabulary of a target tokenizer. Source: EELBERT 4.1."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from torch import Tensor
+from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import MaskedLMOutput
 
 from vocabless import VocablessForMaskedLM
 from vocabless.tokenization.block_coders import Integers
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.load import is_ours
+from vocabless.training.pretraining.objective import Examples
 from vocabless.training.pretraining.packing import IGNORE_INDEX
 from vocabless.training.pretraining.tokens import TokenObjective
 from vocabless.training.script import Limit, flag
+from vocabless.training.trainer import ResumableTrainer
 
 
 @dataclass
@@ -57,3 +63,24 @@ class MaskedLM(TokenObjective):
             return {}
         assert isinstance(tokenizer, VocablessTokenizer) and tokenizer.target_tokenizer is not None
         return {"target_vocab_size": tokenizer.target_tokenizer.get_vocab_size(), "sparse_prediction": True}
+
+    def build_trainer(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, examples: Examples
+    ) -> ResumableTrainer:
+        """See `Objective.build_trainer`. A stock model predicts the labelled tokens alone, too, as a variant does."""
+        if not is_ours(model.config):
+            model.forward = partial(predict_labelled, model)
+        return super().build_trainer(model, tokenizer, examples)
+
+
+def predict_labelled(model: PreTrainedModel, labels: Tensor, **inputs: Any) -> MaskedLMOutput:
+    """Returns the loss of a stock masked LM, and its logits of the labelled tokens alone, (labelled tokens, classes).
+
+    Six of seven tokens have no label, and the layer over the vocabulary is most of a small model's work. Without a
+    label the loss is 0.
+    """
+    (head,) = (child for child in model.children() if child is not model.base_model)
+    is_labelled = labels != IGNORE_INDEX
+    logits = head(model.base_model(**inputs)[0][is_labelled])
+    loss = F.cross_entropy(logits.float(), labels[is_labelled], reduction="sum") / is_labelled.sum().clamp(min=1)
+    return MaskedLMOutput(loss=loss, logits=logits)

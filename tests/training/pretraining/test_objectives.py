@@ -2,21 +2,23 @@
 
 import dataclasses
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from transformers import DataCollatorForTokenClassification, EvalPrediction
+from transformers import AutoModelForMaskedLM, DataCollatorForTokenClassification, EvalPrediction
 
 from vocabless import VocablessForSequenceClassification
+from vocabless.stock_shapes import find_stock_shape, load_shape_config
 from vocabless.tokenization.block_coders import MASK, special_blocks
-from vocabless.training.pretraining import distill, shuffle_random
+from vocabless.training.pretraining import distill, shuffle_random, tokens
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.pretraining.distill import Distill
 from vocabless.training.pretraining.masked_lm import MaskedLM
-from vocabless.training.pretraining.objective import load_model
+from vocabless.training.pretraining.objective import Examples, load_model
 from vocabless.training.pretraining.packing import Packing
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
 from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, TokenObjective
@@ -60,6 +62,31 @@ def test_masked_tokens_ask_for_the_chosen_ones_alone():
     assert asked.mean() == pytest.approx(0.15, abs=0.03)
     assert (corrupted[asked] == MASKED).all(axis=1).mean() == pytest.approx(0.8, abs=0.05)
     assert (corrupted[asked][:, 0] == 99).mean() == pytest.approx(0.1, abs=0.04)
+
+
+@pytest.mark.parametrize("shape", ["bert-base", "roberta-base", "albert-base"])
+def test_a_stock_masked_lm_predicts_the_labelled_tokens_alone_with_the_same_loss_and_gradients(shape, monkeypatch):
+    torch.manual_seed(0)
+    config = load_shape_config(dataclasses.replace(find_stock_shape(shape), size="uno"), 40, pad_token_id=1)
+    model = AutoModelForMaskedLM.from_config(config).eval()
+    inputs = torch.randint(5, 40, (2, 9))
+    labels = torch.where(torch.arange(9) % 4 == 0, inputs, IGNORE_INDEX)
+    monkeypatch.setattr(tokens, "ResumableTrainer", SimpleNamespace)
+    objective, outputs, gradients = MaskedLM(), [], []
+    objective.set_arguments(None, None)
+    for is_in_training in (False, True):
+        if is_in_training:
+            objective.build_trainer(model, SimpleNamespace(), Examples(None, None))
+        model.zero_grad()
+        output = model(input_ids=inputs, attention_mask=torch.ones_like(inputs), labels=labels)
+        output.loss.backward()
+        outputs.append(output)
+        gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+    torch.testing.assert_close(outputs[1].loss, outputs[0].loss)
+    torch.testing.assert_close(outputs[1].logits, outputs[0].logits[labels != IGNORE_INDEX])
+    torch.testing.assert_close(gradients[1], gradients[0])
+    nothing = model(input_ids=inputs, labels=torch.full_like(inputs, IGNORE_INDEX))
+    assert nothing.loss.item() == 0 and nothing.logits.shape == (0, 40)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
