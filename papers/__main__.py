@@ -3,6 +3,7 @@
     python -m papers hashformers-2 --dry_run > plan.sh    # the commands of a table, one line for each row
     python -m papers hashformers-2                        # the table, from the runs that are finished
     python -m papers hashformers-3                        # times, measured now: see also eelbert-5, eelbert-figure-1
+    python -m papers scratch --corpus "texts/*.parquet"   # rows at tiny size, trained here with an equal budget
     python -m papers patents us-*.jsonl --codes cpc.txt --output_dir runs/papers/patents
     python -m papers hash-init bert-tiny hashed/ --subword google-bert/bert-base-uncased
     python -m papers ngrams hashformer-lsh-proj-base ngrams.json
@@ -15,12 +16,11 @@ paper's figures beside ours, and lists what is not finished and how the runs dif
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from papers import eelbert, elementwise, finished, hash_init, hashformers, ngrams, patents, speed
-from papers.plan import Plan
-from papers.table import PaperTable, Tables
+from papers import eelbert, elementwise, finished, hash_init, hashformers, ngrams, patents, scratch, speed
+from papers.plan import Plan, add_arguments, chosen_rows
+from papers.table import Tables
 
 PROGRAM = "python -m papers"
 TABLES: Tables = {**hashformers.TABLES, **eelbert.TABLES, **elementwise.TABLES}
@@ -34,41 +34,21 @@ class Command(NamedTuple):
     run: Callable[[Namespace], str]
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Declares the arguments of a table."""
-    parser.add_argument("--rows", nargs="+", help="labels of some rows; None is all")
-    parser.add_argument("--dry_run", action="store_true", help="print the commands as a shell script")
-    parser.add_argument("--output_dir", default="runs/papers", help="folder of all runs (default: runs/papers)")
-    parser.add_argument("--corpus", nargs="+", help="texts to pre-train on; None are the paper's, of its recipe")
-    parser.add_argument("--data_dir", help="folder with a folder of files for each task of GLUE; None is the Hub's")
-    parser.add_argument("--bf16", action="store_true", help="pre-train and fine-tune in bfloat16, not in float32")
-    parser.add_argument(
-        "--launcher",
-        default="python",
-        help="what starts run_pretraining.py, for instance 'accelerate launch --num_processes 8' (default: python)",
-    )
-
-
 def make_table(arguments: Namespace) -> str:
     """Returns a table, or its commands.
 
     Raises:
         ValueError: an unknown row, or see `finished.fill`.
     """
-    table: PaperTable = TABLES[arguments.table]
-    labels = [row.label for row in table.rows]
-    unknown = set(arguments.rows or []).difference(labels)
-    if unknown:
-        raise ValueError(f"{table.title} has no row {', '.join(unknown)}; its rows are {', '.join(labels)}.")
-    rows = [row for row in table.rows if not arguments.rows or row.label in arguments.rows]
-    flags = {name: getattr(arguments, name) for name in ("data_dir", "bf16", "launcher")}
-    plan = Plan(table, Path(arguments.output_dir), tuple(arguments.corpus or ()), **flags)
+    plan = Plan.of(TABLES[arguments.table], arguments)
+    ((_, rows),) = chosen_rows([plan], arguments.rows)
     return plan.script(rows) if arguments.dry_run else finished.fill(plan, rows)
 
 
 COMMANDS: dict[str, Command] = {
     **{name: Command(f"{table.title}: {table.about}", add_arguments, make_table) for name, table in TABLES.items()},
     **{name: Command(*command) for name, command in speed.COMMANDS.items()},
+    "scratch": Command("train the papers' rows at tiny size, from scratch", scratch.add_arguments, scratch.run),
     "patents": Command("make labelled data of patents", patents.add_arguments, patents.run),
     "hash-init": Command("start word embeddings as n-gram hashes", hash_init.add_arguments, hash_init.run),
     "ngrams": Command("count the n-grams and unique tokens of a text", ngrams.add_arguments, ngrams.run),

@@ -8,6 +8,7 @@ from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassificatio
 
 from papers.table import PaperRow
 from vocabless import VocablessForMaskedLM, VocablessModel, load_config
+from vocabless.overrides import parse_overrides, with_overrides
 from vocabless.stock_shapes import StockShape, find_shape, load_shape_config
 
 # Of bert-base-uncased and roberta-base, and that of ALBERT by its Hub id.
@@ -84,7 +85,7 @@ def _model_of(row: PaperRow, num_labels: int, has_mlm_head: bool) -> Any:
 
 def config_of(row: PaperRow, num_labels: int = 2) -> Any:
     """Returns the configuration of a row's model: a variant or a stock shape."""
-    shape = find_shape(row.model)
+    shape = with_overrides(find_shape(row.model), parse_overrides(row.overrides))
     if isinstance(shape, StockShape):
         vocabulary = VOCABULARY_SIZES[row.vocabulary or shape.subwords or "wordpiece"]
         return load_shape_config(shape, vocabulary, num_labels=num_labels)

@@ -9,7 +9,7 @@ from typing import Any
 import run_glue
 from papers.counts import size_figures
 from papers.plan import Plan
-from papers.table import OWN, FilledRow, PaperRow, PaperTable, average, render, retention, scores_of
+from papers.table import OWN, PRETRAINING, FilledRow, PaperRow, PaperTable, average, render, retention, scores_of
 from vocabless.public_names import DATASET_ID
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import fingerprint
@@ -32,8 +32,11 @@ def fill(plan: Plan, rows: Sequence[PaperRow]) -> str:
     """
     table, baseline = plan.table, plan.table.rows[0]
     has_sizes = any(column.kind == "size" for column in table.columns)
-    best = {row: best_of([*filter(None, map(read_results, plan.fine_tuned(row)))], table) for row in (baseline, *rows)}
+    best = {row: best_of(_records(plan, plan.fine_tuned(row)), table) for row in (baseline, *rows)}
     scores = {row: scores_of(record) if record else {} for row, record in best.items()}
+    for row in scores:
+        for record in _records(plan, [plan.pretrained(row)]):
+            scores[row] = {**scores[row], PRETRAINING: held_out_scores(record)}
     sizes = {row: size_figures(row, table.rows[row.original], table.num_labels) for row in rows if has_sizes}
     filled = [FilledRow(row, scores[row], sizes.get(row, {})) for row in rows]
     constants: dict[str, dict[str, list[float]]] = {}
@@ -49,6 +52,31 @@ def fill(plan: Plan, rows: Sequence[PaperRow]) -> str:
     if empty:
         notes.insert(0, f"- The baseline, {baseline.label}, has no score above 0 for {', '.join(empty)}: no PRR there.")
     return "\n".join([f"{table.title}: {table.about}", "", text, "", *notes])
+
+
+def is_finished(plan: Plan, row: PaperRow) -> bool:
+    """Returns whether all fine-tuning of a row is finished for all tasks, here or in kept records."""
+    tasks = [scores_of(record) for record in _records(plan, plan.fine_tuned(row))]
+    return len(tasks) == len(plan.fine_tuned(row)) and all({*plan.table.tasks} <= {*each} for each in tasks)
+
+
+def held_out_scores(record: Record) -> Mapping[str, Sequence[float]]:
+    """Returns what a pre-training run measured on held-out text at its end, by name."""
+    after = record["after"]
+    return {name: [after[f"eval_{name}"]] for name in record["metric_names"] if f"eval_{name}" in after}
+
+
+def _records(plan: Plan, folders: Sequence[Path]) -> list[Record]:
+    """Returns the results of those runs that are finished."""
+    return [*filter(None, (record_of(plan, folder) for folder in folders))]
+
+
+def record_of(plan: Plan, folder: Path) -> Record | None:
+    """Returns the results of a run, or else the kept record of it; None if it is not finished. See `read_results`."""
+    results = read_results(folder)
+    if results is None and plan.records is not None:
+        results = read_results(plan.records / folder.relative_to(plan.root))
+    return results
 
 
 def read_results(folder: Path) -> Record | None:
@@ -136,7 +164,7 @@ def _notes(plan: Plan, rows: Sequence[PaperRow]) -> list[str]:
     labels: dict[str, dict[str, None]] = {}
     for row in rows if plan.table.terms else ():
         commands = [*plan.pretraining(row), *plan.fine_tuning(row)]
-        records = [(words, read_results(Path(words[-1]))) for words in commands]
+        records = [(words, record_of(plan, Path(words[-1]))) for words in commands]
         missing = sum(record is None for _, record in records)
         notes = [f"{missing} of {len(commands)} commands are not finished"] if missing else []
         for words, record in records:

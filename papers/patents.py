@@ -31,6 +31,7 @@ from pyarrow.parquet import ParquetWriter
 
 from benchmarks.measure import aligned_table
 from papers.table import format_figure
+from vocabless.texts.tables import load_table
 
 MAX_CLAIMS = 20
 TRAIN_YEARS, TEST_YEAR = range(2006, 2015), 2015
@@ -156,6 +157,31 @@ def claims_of(text: str) -> list[str]:
     starts = starts or [0]
     parts = [text[start:stop] for start, stop in zip(starts, [*starts[1:], None], strict=True)]
     return [" ".join(part.split()) for part in parts if part.strip()]
+
+
+def write_claims(file: str, folder: Path) -> None:
+    """Writes the splits of a file of claims, see `read_claims`; their labels are those that occur.
+
+    Raises:
+        ValueError: see `read_claims`.
+    """
+    claims = [*read_claims(file)]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_patents(claims, sorted({code for _, claim in claims for code in claim.codes}), folder)
+
+
+def read_claims(file: str) -> Iterator[tuple[str, Patent]]:
+    """Yields the claims of a parquet file with the columns `text`, `subclass` and `document`, as `read_patents` does.
+
+    Each is a text of its own. Its codes are the section and the class of its patent, A and A01. All claims of a patent,
+    a document, are in the same split: of ten patents, eight are trained on.
+
+    Raises:
+        ValueError: the file cannot be read, or lacks a column.
+    """
+    table = load_table(file, "--claims", ("text", "subclass", "document"))
+    for text, code, document in zip(table["text"], table["subclass"], table["document"], strict=True):
+        yield {8: TEST_A, 9: TEST_B}.get(int(document) % 10, TRAIN), Patent(text, [code[:1], code[:3]])
 
 
 def known_codes(splits: Splits, file: str | None) -> list[str]:

@@ -5,9 +5,11 @@ on different machines; what they write is brought into one folder afterwards.
 """
 
 import shlex
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from papers import patents
 from papers.table import PaperRow, PaperTable
@@ -17,6 +19,35 @@ from vocabless.variants import SUBWORD_TOKENIZERS
 
 GLUE = "nyu-mll/glue"
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the arguments of a plan, for `Plan.of`, and `--rows` and `--dry_run`."""
+    parser.add_argument("--rows", nargs="+", help="labels of some rows; None is all")
+    parser.add_argument("--dry_run", action="store_true", help="print the commands as a shell script")
+    parser.add_argument("--output_dir", default="runs/papers", help="folder of all runs (default: runs/papers)")
+    parser.add_argument("--corpus", nargs="+", help="texts to pre-train on; None are the paper's, of its recipe")
+    parser.add_argument("--data_dir", help="folder with a folder of files for each task of GLUE; None is the Hub's")
+    parser.add_argument("--bf16", action="store_true", help="pre-train and fine-tune in bfloat16, not in float32")
+    parser.add_argument(
+        "--launcher",
+        default="python",
+        help="what starts run_pretraining.py, for instance 'accelerate launch --num_processes 8' (default: python)",
+    )
+
+
+def chosen_rows(plans: Sequence["Plan"], labels: Sequence[str] | None) -> list[tuple["Plan", list[PaperRow]]]:
+    """Returns the rows of plans that have some labels, all without labels; plans without one are left out.
+
+    Raises:
+        ValueError: a label is that of no row.
+    """
+    known = [row.label for plan in plans for row in plan.table.rows]
+    if unknown := [label for label in labels or () if label not in known]:
+        title = plans[0].table.title if len(plans) == 1 else "the plan"
+        raise ValueError(f"{title} has no row {', '.join(unknown)}; its rows are {', '.join(known)}.")
+    chosen = [(plan, [row for row in plan.table.rows if not labels or row.label in labels]) for plan in plans]
+    return [(plan, rows) for plan, rows in chosen if rows]
 
 
 @dataclass(frozen=True)
@@ -29,6 +60,14 @@ class Plan:
     data_dir: str | None = None  # files of GLUE; None is the Hub's
     bf16: bool = False
     launcher: str = "python"  # of pre-training
+    subword: str | None = None  # the tokenizer of all rows that read subwords; None is each row's own
+    records: Path | None = None  # folder of small records of finished runs, laid out as `root`
+
+    @classmethod
+    def of(cls, table: PaperTable, arguments: Namespace, **more: Any) -> "Plan":
+        """Returns the plan of a table by the flags of the command line, see `add_arguments`."""
+        flags = {name: getattr(arguments, name) for name in ("data_dir", "bf16", "launcher")}
+        return cls(table, Path(arguments.output_dir), tuple(arguments.corpus or ()), **flags, **more)
 
     def script(self, rows: Sequence[PaperRow]) -> str:
         """Returns the shell script of some rows, one line each."""
@@ -91,7 +130,8 @@ class Plan:
             model = ["--model_name_or_path", str(self.hashed(row))]
         else:
             model = ["--variant", row.model, *self.vocabulary(row, "--subword")]
-            model += ["--set", f"ngrams={self.ngrams(row)}"] if row.has_ngrams else []
+            changes = [*row.overrides, *([f"ngrams={self.ngrams(row)}"] if row.has_ngrams else [])]
+            model += ["--set", *changes] if changes else []
         words = ["run_pretraining.py", "--recipe", row.recipe or self.table.recipe, *model]
         words += ["--objective", row.objective, *self._corpus(), *self._precision(), *QUIET]
         return [[*words, "--output_dir", str(self.pretrained(row))]]
@@ -105,7 +145,9 @@ class Plan:
         table = self.table
         model = str(self.pretrained(row)) if row.objective else row.weights or row.model
         words = ["run_glue.py", "--recipe", table.task_recipe, "--model_name_or_path", model]
-        words += self.vocabulary(row, "--tokenizer_name") if model == row.model else []
+        if model == row.model:
+            words += self.vocabulary(row, "--tokenizer_name")
+            words += ["--set", *row.overrides] if row.overrides else []
         words += ["--max_seq_length", str(row.length)] if row.length else []
         words += self._data() + self._precision() + QUIET
         folders = zip(table.learning_rates or [""], self.fine_tuned(row), strict=True)
@@ -123,7 +165,7 @@ class Plan:
     def vocabulary(self, row: PaperRow, flag: str) -> list[str]:
         """Returns the flag of the subword tokenizer, the published one; nothing for a model without one."""
         kind = str(find_shape(row.model).subwords)
-        return [flag, row.vocabulary or SUBWORD_TOKENIZERS[kind]] if row.reads_subwords else []
+        return [flag, self.subword or row.vocabulary or SUBWORD_TOKENIZERS[kind]] if row.reads_subwords else []
 
     def _data(self) -> list[str]:
         """Returns the flags of the data."""
@@ -141,4 +183,5 @@ class Plan:
 
     def _name(self, row: PaperRow) -> str:
         """Returns the name of a row's folders: rows of two tables with the same model and training share them."""
-        return "-".join(filter(None, [row.model, row.objective, "hash-start" if row.is_hashed else ""]))
+        parts = [row.model, *row.overrides, row.objective, "hash-start" if row.is_hashed else ""]
+        return "-".join(filter(None, parts))

@@ -14,6 +14,7 @@ UNITS = {"(K)": (1e3, 1), "(M)": (1e6, 1), "(MB)": (1e6, 2), "(x)": (1.0, 4), **
 PERCENT = 0.01, 1
 SHARES = ("score", "retention")  # kinds of columns that EELBERT prints between 0 and 1
 OWN = "own"  # stands for the only task of a run on files
+PRETRAINING = "pre-training"  # stands for the held-out text of a pre-training run
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # task → measure → values of all seeds, 0–1
 
 
@@ -53,6 +54,7 @@ class PaperRow:
     has_mlm_head: bool = False  # whether the paper counts its parameters with the head of masked LM
     exports_mlm_head: bool | None = None  # whether the exported size has it; None is `has_mlm_head`
     original: int = 0  # place in the table of the row with whose sizes its own are compared
+    overrides: tuple[str, ...] = ()  # what `--set` changes of the model
 
     @property
     def has_ngrams(self) -> bool:
@@ -95,7 +97,7 @@ class PaperTable:
     @property
     def tasks(self) -> list[str]:
         """The tasks of its columns."""
-        return list(dict.fromkeys(term.partition(".")[0] for term in self.terms))
+        return [task for task in dict.fromkeys(term.partition(".")[0] for term in self.terms) if task != PRETRAINING]
 
 
 Tables = Mapping[str, PaperTable]
