@@ -123,7 +123,7 @@ class Plan:
         return self.root / f"ngrams-{'subword' if row.reads_subwords else 'word'}.json"
 
     def pretraining(self, row: PaperRow) -> list[list[str]]:
-        """Returns the command that pre-trains a row; none if it is not pre-trained here."""
+        """Returns the commands that pre-train a row, each from the last one's model; none if it is not pre-trained."""
         if row.objective is None:
             return []
         if row.is_hashed:
@@ -132,9 +132,14 @@ class Plan:
             model = ["--variant", row.model, *self.vocabulary(row, "--subword")]
             changes = [*row.overrides, *([f"ngrams={self.ngrams(row)}"] if row.has_ngrams else [])]
             model += ["--set", *changes] if changes else []
-        words = ["run_pretraining.py", "--recipe", row.recipe or self.table.recipe, *model]
-        words += ["--objective", row.objective, *self._corpus(), *self._precision(), *QUIET]
-        return [[*words, "--output_dir", str(self.pretrained(row))]]
+        first = self.root / "first-stage" / self._name(row)
+        stages = [(self.table.first_recipe, first), (row.recipe or self.table.recipe, self.pretrained(row))]
+        commands = []
+        for recipe, folder in (stage for stage in stages if stage[0]):
+            words = ["run_pretraining.py", "--recipe", recipe, *model, "--objective", row.objective]
+            commands.append([*words, *self._corpus(), *self._precision(), *QUIET, "--output_dir", str(folder)])
+            model = ["--model_name_or_path", str(folder)]
+        return commands
 
     def pretrained(self, row: PaperRow) -> Path:
         """Returns the folder of the pre-trained model."""

@@ -82,6 +82,7 @@ class PaperTable:
     rows: tuple[PaperRow, ...]  # the first is the baseline
     task_recipe: str  # fine-tuning recipe of the paper
     recipe: str = ""  # pre-training recipe of the paper; "" if it pre-trains nothing
+    first_recipe: str = ""  # of a first stage of pre-training, from which `recipe` goes on; "" if there is none
     unit: float = 1.0  # what a printed score is multiplied by, to be in percent
     decimals: int = 1  # of a score in percent
     is_patents: bool = False  # whether the tasks are patents, not GLUE

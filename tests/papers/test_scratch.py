@@ -1,5 +1,6 @@
 """The papers' rows from scratch: one budget for all rows of an objective, and a plan that continues after any end."""
 
+import itertools
 import json
 import shlex
 from pathlib import Path
@@ -35,17 +36,20 @@ def test_all_rows_have_equal_data_tokens_and_steps(table):
     plan, budgets, tasks = Plan(table, Path("out"), ("a.txt",), subword="vocab.json"), set(), set()
     for row in table.rows:
         assert len(row.published(table.columns)) == len(table.columns)
-        for words in plan.pretraining(row):
-            run = parse_command_line(words[1:])
-            budgets.add(tuple(str(run.fingerprint()[name]) for name in EQUAL))
+        stages = [parse_command_line(words[1:]) for words in plan.pretraining(row)]
+        budgets.add(tuple(str(run.fingerprint()[name]) for run in stages for name in EQUAL))
+        for run in stages[:1]:
             assert run.arguments.subword == ("vocab.json" if row.reads_subwords and not row.is_hashed else None)
             is_small = "tiny" in row.model or row.model == "eelbert-uno" or run.arguments.overrides["size"] == "tiny"
             assert is_small, row
+        for before, run in itertools.pairwise(stages):  # a stage goes on from the one before it
+            assert run.arguments.model_name_or_path == before.training.output_dir
+            assert run.arguments.max_seq_length > before.arguments.max_seq_length
         (words,) = plan.fine_tuning(row)
         arguments, training, data = run_glue.parse_command_line(words[1:])
         tasks.add((*sorted(data.task_name or ()), training.learning_rate, training.num_train_epochs, arguments.seeds))
         assert table.is_patents == (data.task_name is None) and PRETRAINING not in (data.task_name or ())
-    assert len(budgets) == (not table.is_patents) and len(tasks) == 1
+    assert len(budgets) == len(tasks) == 1 and budgets.isdisjoint({()}) == (not table.is_patents)
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def trainer(monkeypatch):
             state.lives -= 1
             script, *flags = shlex.split(command)[1:]
             folder = Path(flags[-1])
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
             log = [{"step": 1, "loss": 2.0, "grad_norm": 1.0}, {"step": 2, "eval_loss": 1.5, "eval_runtime": 3.0}]
             record = {"arguments": {}, "log": log}
             if script == "run_glue.py":
@@ -82,16 +86,13 @@ def trainer(monkeypatch):
 
 def test_a_plan_that_was_killed_goes_on_where_it_was_and_its_records_are_enough_afterwards(trainer, tmp_path, capsys):
     flags = ["scratch", "--rows", "MD Pool", "LSH Add", "--records", str(tmp_path / "records")]
-    trainer.lives = 3
+    trainer.lives = 4
     papers.main([*flags, "--output_dir", str(tmp_path / "runs")])
     shown = capsys.readouterr().out
-    assert "The commands of LSH Add failed" in shown and "LSH Add: 1 of 2 commands are not finished." in shown
+    assert "The commands of LSH Add failed" in shown and "LSH Add: 2 of 3 commands are not finished." in shown
     trainer.lives, trainer.lines[:] = 99, []
     papers.main([*flags, "--show", "--output_dir", str(tmp_path / "runs")])
     assert trainer.lines == []
-    for folder in (tmp_path / "runs/pre-trained").glob("*add*"):
-        (folder / "results.json").unlink()  # what is only begun has no record
-        folder.rmdir()
     papers.main([*flags, "--output_dir", str(tmp_path / "runs")])
     assert len(trainer.lines) == 1 and "lsh-add" in trainer.lines[0]
     capsys.readouterr()
@@ -102,6 +103,12 @@ def test_a_plan_that_was_killed_goes_on_where_it_was_and_its_records_are_enough_
     assert [row[4:6] for row in cells[:2]] == [["40.0", "70.0"]] * 2  # the median of 60, 70 and 90
     (record, *_) = (tmp_path / "records/pre-trained").glob("*/results.json")
     assert json.loads(record.read_text())["log"] == [{"step": 1, "loss": 2.0}, {"step": 2, "eval_loss": 1.5}]
+    (record,) = (tmp_path / "records/fine-tuned").glob("*lsh-add*/results.json")
+    content = json.loads(record.read_text())
+    del content["runs"]["rte"]  # as if the plan had got a new task
+    record.write_text(json.dumps(content))
+    papers.main([*flags, "--output_dir", str(tmp_path / "third")])
+    assert len(trainer.lines) == 2 and "lsh-add" in trainer.lines[1]
 
 
 def test_the_patents_need_claims_of_which_a_patent_is_in_one_split(trainer, tmp_path, capsys):
