@@ -69,6 +69,11 @@ print({"torch", "transformers", "numpy"} & {*sys.modules})
     ("onnx", "hashgram-tiny-sentence new/ --int8", None),
     ("space", "you/classifier new/page.html --title Help --overwrite", None),
     ("search", "faq.csv found/ --title Help", "'faq.csv' does not exist"),
+    ("search", "docs runs/gone --base_url https://example.org/", None),
+    ("search", "--model you/base docs runs/gone", None),
+    ("search", "--model=you/base docs runs/gone", None),
+    ("search", "--model runs/gone docs found", "--model 'runs/gone' does not exist"),
+    ("space", "you/classifier --title Help runs/gone", None),
 ])  # fmt: skip
 def test_only_what_can_be_a_file_alone_must_exist(verb, words, problem) -> None:
     if problem is None:

@@ -42,6 +42,8 @@ def check(verb: str, argv: Sequence[str]) -> None:
         is_path = is_path or flag in PATHS or flag.endswith("_file")
         if word and is_path and "*" not in word and not Path(word).exists():
             raise ValueError(f"{f'--{flag} ' if flag else ''}{word!r} does not exist; check the path.")
+        if word and flag and verb not in OF_TRAINER:
+            flag = "target"  # a flag of these verbs has one value; DOCUMENTS or TARGET may follow
 
 
 def trainer_flags() -> set[str]:
