@@ -152,6 +152,7 @@ def test_drafts_packages_and_other_formats_are_left_out_and_counted(tmp_path) ->
         "build/d.html",
         ".git/e.md",
         "dist/f.js",
+        "_drafts/g.md",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text")
@@ -163,7 +164,8 @@ def test_drafts_packages_and_other_formats_are_left_out_and_counted(tmp_path) ->
     documents, left_out = read_documents([str(tmp_path)])
     assert [document.file for document in documents] == ["in/a.md"]
     expected = [
-        r"the folder '.*build' with 1 document, of packages or a build; name it beside the other to read it\.",
+        r"the folder '.*_drafts' with 1 document, .*",
+        r"the folder '.*build' with 1 document, of packages, a build or drafts; name it beside the other to read it\.",
         r"the folder '.*env' with 2 documents, .*", r"the folder '.*node_modules' with 1 document, .*",
         r"2 \.rst, 1 (\.ipynb|without an ending), 1 .*, which are not read; convert texts to \.txt, \.md or \.html\.",
         r"the file '.*draft\.md' says 'draft: true'; take that out of it to have it in the page\.",
