@@ -57,3 +57,10 @@ def test_the_limit_of_a_file_is_named(monkeypatch):
 def test_other_errors_say_nothing_of_a_disk():
     assert disk_errors.describe_disk_error(OSError(errno.ENOENT, "No such file", "x"), []) is None
     assert disk_errors.describe_disk_error(RuntimeError("shapes"), []) is None
+
+
+def test_an_error_that_is_raised_from_its_own_effect_ends_the_command(tmp_path):
+    cause = ValueError("line 2 is the header again; drop the line.")
+    with pytest.raises(SystemExit) as stopped, exit_with_message("command.py", [str(tmp_path)]):
+        raise cause from raised_from(RuntimeError("no rows"), cause)
+    assert stopped.value.code == "command.py: line 2 is the header again; drop the line."

@@ -59,7 +59,7 @@ def explained(error: Exception, where: str) -> ValueError:
     """Returns an error of one sentence for an error of a library that read files."""
     cause = error.__cause__ if isinstance(error, DatasetGenerationError) else error
     if isinstance(cause, MisreadError):
-        return cause
+        return MisreadError(str(cause))  # not the cause itself, which would be its own cause
     if re.search("corresponds to no data|at least one example", str(cause)):
         return ValueError(f"{where} is empty; give a file with rows.")
     return ValueError(f"{where} cannot be read: {' '.join(str(cause).split())}; check that it is complete.")

@@ -43,8 +43,10 @@ def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | Non
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an error, and those that it came from."""
-    while error is not None:
+    """Yields an error, and those that it came from, each once: `raise cause from error` makes a ring."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 
