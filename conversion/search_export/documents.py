@@ -21,7 +21,7 @@ COLUMNS = {
     "link": ("link", "url", "href", "uri"),
 }
 BINARY_CHARACTERS = 1 << 16  # a file with a NUL among its first characters is not text
-# Folders of packages, of what a build has written, and of Jekyll's drafts; so are those that hold one of the files `MADE_BY_PROGRAMS`.
+# Folders of packages, of what a build has written and of drafts; so are those that hold one of `MADE_BY_PROGRAMS`.
 NO_DOCUMENTS = frozenset(
     "node_modules bower_components jspm_packages site-packages dist-packages venv virtualenv __pycache__ "
     "_build _site build dist _drafts".split()
@@ -117,7 +117,9 @@ def _within(folder: Path) -> tuple[list[Path], list[str]]:
         for name in made:
             count = sum(each.suffix.lower() in (*TEXTS, *TABLES) for each in Path(place, name).rglob("*"))
             what = f"{str(Path(place, name))!r} with {count} document{'s' * (count != 1)}"
-            notes += [f"the folder {what}, of packages, a build or drafts; name it beside the other to read it."] * bool(count)
+            notes += [
+                f"the folder {what}, of packages, a build or drafts; name it beside the other to read it."
+            ] * bool(count)
     return sorted(files), notes
 
 
