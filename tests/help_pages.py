@@ -8,9 +8,11 @@ import run_glue
 import run_pretraining
 from vocabless.conversion import __main__ as conversion
 from vocabless.first_look import HELP
+from vocabless.training.finetuning import predict
 
 PARSERS = {
     "finetune": lambda: run_glue.main(["--help"], "vocabless finetune"),
+    "predict": lambda: predict.main(["--help"], "vocabless predict"),
     "pretrain": lambda: run_pretraining.main(["--help"], "vocabless pretrain"),
     **{verb: lambda verb=verb: conversion.main([verb, "--help"], "vocabless") for verb in conversion.VERBS},
 }

@@ -28,7 +28,7 @@ def test_the_help_has_a_line_for_every_verb(capsys) -> None:
     for argv in ([], ["--help"]):
         command.main(argv)
         shown = capsys.readouterr().out
-        assert [name for name in (*SCRIPT_OF, *VERBS) if not re.search(rf"^  {name} +\w", shown, re.M)] == []
+        assert [name for name in (*command.SCRIPTS, *VERBS) if not re.search(rf"^  {name} +\w", shown, re.M)] == []
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions of Python break lines at other places")
@@ -65,6 +65,9 @@ print({"torch", "transformers", "numpy"} & {*sys.modules})
     ("finetune", "--model_name_or_path you/base@main --no_use_liger_kernel --train_file README.md", None),
     ("hub", "runs/gone/folder you/new", "'runs/gone/folder' does not exist"),
     ("hub", "hashgram-tiny you/new --push", None),
+    ("predict", "you/mine gone.csv --lines", "'gone.csv' does not exist"),
+    ("predict", "runs/gone -", "'runs/gone' does not exist"),
+    ("predict", "you/mine - --output gone.csv", None),
     ("onnx", "you/classifier runs/gone", None),
     ("onnx", "hashgram-tiny-sentence new/ --int8", None),
     ("space", "you/classifier new/page.html --title Help --overwrite", None),
@@ -104,5 +107,5 @@ def test_a_mistake_is_told_under_the_name_of_the_command(verb) -> None:
 def test_an_unknown_verb_is_told_with_all_others() -> None:
     with pytest.raises(SystemExit) as stopped:
         command.main(["fine-tune"])
-    verbs = ", ".join((*SCRIPT_OF, *VERBS))
+    verbs = ", ".join((*command.SCRIPTS, *VERBS))
     assert stopped.value.code == f"vocabless: unknown verb 'fine-tune'; choose one of {verbs}."

@@ -43,8 +43,9 @@ def read_records(stream: IO[str], delimiter: str, file: str) -> Iterator[tuple[i
                     continue
                 if not header:
                     header, record = record, [name or f"Unnamed: {column}" for column, name in enumerate(record)]
-                if reader.line_num > line:
-                    doubtful.append((line, _swallowed(record, delimiter)))
+                cells = _swallowed(record, delimiter) if reader.line_num > line else set()
+                if cells and (number <= FIRST_ROWS or cells & known):  # after the first rows, all that count are known
+                    doubtful.append((line, cells))
                 if number <= FIRST_ROWS:
                     known |= _cells(enumerate(record), delimiter)
                 yield line, record

@@ -6,9 +6,10 @@ import gzip
 import io
 import lzma
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -20,6 +21,7 @@ from vocabless.texts.json_rows import read_json
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+STDIN = "-"  # the file that is standard input; csv, if it does not begin as another format
 PACKED = (".gz", ".bz2", ".xz")
 _OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _FOREIGN = {
@@ -76,9 +78,12 @@ class TextFormat:
             "--encoding cp1252 for a file of Excel on Windows, or convert it to UTF-8."
         )
 
-    def rows(self, file: str) -> Iterator[dict[str, Any]]:
-        """Yields the rows of a file that is not parquet; a csv cell that is empty or missing is None."""
-        kind = kind_of(file)
+    def rows(self, file: str, kind: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yields the rows of a file that is not parquet; a csv cell that is empty or missing is None.
+
+        `kind` is its format; None is that of `kind_of`.
+        """
+        kind = kind or kind_of(file)
         if kind == "csv":
             records = self.records(file)
             _, header = next(records, (1, []))
@@ -96,7 +101,7 @@ class TextFormat:
     def records(self, file: str) -> Iterator[tuple[int, list[str]]]:
         """Yields the header and the rows of a csv or tsv file with their lines, see `read_records`."""
         with self.open(file) as stream:
-            yield from read_records(stream, self.delimiter or DELIMITERS[suffix_of(file)], file)
+            yield from read_records(stream, self.delimiter or DELIMITERS.get(suffix_of(file), ","), file)
 
     def row_lines(self, file: str) -> list[int]:
         """Returns the line in which each row of a file begins, from 1; none for parquet."""
@@ -124,16 +129,22 @@ def suffix_of(file: str) -> str:
 
 @contextmanager
 def open_bytes(file: str) -> Iterator[Any]:
-    """Opens a file for reading bytes; one that is packed by gzip, bzip2 or xz is unpacked, whatever its name.
+    """Opens a file, or standard input, for reading bytes; one that is packed is unpacked, whatever its name.
 
     Raises:
-        MisreadError: the file is packed and damaged.
+        MisreadError: the file is packed and damaged, or standard input is packed.
     """
-    with open(file, "rb") as stream:
+    source: Any = nullcontext(sys.stdin.buffer) if file == STDIN else open(file, "rb")
+    with source as stream:
         start = stream.peek(8)
-    opener = next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), open)
+        opener = next((opener for mark, opener in _OPENERS.items() if start.startswith(mark)), None)
+        if file == STDIN:
+            if opener is not None:  # it cannot be read twice, for its format and for its rows
+                raise MisreadError("standard input is packed; unpack it before, for instance by gzip -dc FILE |.")
+            yield stream
+            return
     try:
-        with opener(file, "rb") as stream:
+        with (opener or open)(file, "rb") as stream:
             yield stream
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise MisreadError(f"the file {file!r} is packed and damaged ({error}); pack it again.") from error
@@ -153,7 +164,7 @@ def kind_of(file: str) -> str | None:
         return "parquet"
     if start.startswith(MARK.encode()):
         return "fasttext"
-    kind = FORMATS.get(suffix_of(file))
+    kind = "csv" if file == STDIN else FORMATS.get(suffix_of(file))
     if kind in ("csv", "json") and start[:16].lower().startswith((b"<html", b"<!doctype html")):
         raise MisreadError(f"the file {file!r} is a web page, no table; save the table itself as csv.")
     return "json" if kind == "csv" and re.match(rb"\[?\s*\{\s*\"", start) else kind

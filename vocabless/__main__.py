@@ -1,10 +1,11 @@
 """The command of the package, `vocabless` or `python -m vocabless`; each verb explains itself with --help.
 
     vocabless finetune tickets.csv
+    vocabless predict runs/tickets new.csv
     vocabless pretrain "texts/*.parquet"
     vocabless search docs/ found/
-    vocabless space runs/tickets/tickets/seed-42 page/
-    vocabless hub runs/tickets/tickets/seed-42 me/tickets --push
+    vocabless space runs/tickets page/
+    vocabless hub runs/tickets me/tickets --push
 
 `finetune` and `pretrain` are run_glue.py and run_pretraining.py of a clone; the other verbs are those of
 `python -m vocabless.conversion`.
@@ -21,6 +22,7 @@ PROGRAM = "vocabless"
 CONVERSION = "vocabless.conversion.__main__"
 SCRIPTS = {  # verb → its module, and a line of `--help`
     "finetune": ("vocabless.run_glue", "train a classifier on your own rows or on GLUE, and score it"),
+    "predict": ("vocabless.training.finetuning.predict", "give the rows of a file their labels and probabilities"),
     "pretrain": ("vocabless.run_pretraining", "train an encoder on texts, or on the vectors of a teacher"),
 }
 
@@ -39,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
     elif {"-h", "--help"} & {*rest}:
         print(first_look.read_help(verb), end="")
     else:
-        with exit_with_message(f"{PROGRAM} {verb}", continues=verb in SCRIPTS):
+        with exit_with_message(f"{PROGRAM} {verb}", continues=verb in first_look.OF_TRAINER):
             first_look.check(verb, rest)
             if verb in SCRIPTS:
                 import_module(SCRIPTS[verb][0]).main(rest, f"{PROGRAM} {verb}")

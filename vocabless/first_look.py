@@ -37,7 +37,7 @@ def check(verb: str, argv: Sequence[str]) -> None:
     for place, word in enumerate(argv):
         if word.startswith("--"):
             flag, _, word = word.removeprefix("--").partition("=")
-        is_source = flag in SOURCES or (not flag and place < in_front - 1)  # the last word in front is TARGET
+        is_source = flag in SOURCES or (not flag and place < in_front - (verb != "predict"))  # the last one is TARGET
         is_path = is_source and (has_path_shape(word) or _FILE.search(word) is not None)
         is_path = is_path or flag in PATHS or flag.endswith("_file")
         if word and is_path and "*" not in word and not Path(word).exists():

@@ -9,6 +9,7 @@ from typing import Any
 from transformers.utils.hub import cached_file
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig
+from vocabless.public_names import model_of_run
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import SIZES, SUBWORD_TOKENIZERS, VARIANTS, Options, Variant, find_variant
 
@@ -107,14 +108,16 @@ def default_encoder(language: str = "english") -> str:
 
 
 def find_model(name: str) -> str:
-    """Returns the folder of an encoder that this package carries for its name; any other name as it is.
+    """Returns the folder of an encoder that this package carries for its name, or of the only model of a run.
+
+    Any other name stays as it is. Raises ValueError: a run has several models.
 
     Example:
         >>> find_model("you/base")
         'you/base'
     """
     languages = {encoder: language for language, encoder in ENCODERS.items()}
-    return name if os.path.exists(name) or name not in languages else default_encoder(languages[name])
+    return model_of_run(name) if os.path.exists(name) or name not in languages else default_encoder(languages[name])
 
 
 def encoder_arguments(model_type: str, size: str, max_tokens: int) -> dict[str, Any]:

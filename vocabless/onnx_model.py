@@ -143,12 +143,19 @@ class OnnxClassifier(OnnxModel):
 
         A string is one text, and the list that is returned has one element.
         """
+        return [dict(zip(self.labels, row, strict=True)) for row in self.probabilities(texts).tolist()]
+
+    def probabilities(self, texts: Texts) -> NDArray[np.float64]:
+        """Returns the probabilities of all texts, (n, labels); for a regression, the numbers, (n, 1)."""
         values = self.logits(texts).astype(np.float64)
         if self.is_multi_label:
-            values = 1 / (1 + np.exp(-values))
-        elif len(self.labels) > 1:
-            values = softmax(values)
-        return [dict(zip(self.labels, row, strict=True)) for row in values.tolist()]
+            return 1 / (1 + np.exp(-values))
+        return values if self.is_number else softmax(values)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the model gives a number and no label."""
+        return len(self.labels) == 1 and not self.is_multi_label
 
     def label_of(self, probabilities: dict[str, float]) -> str | list[str]:
         """Returns the label of a text by an answer of `__call__`; of several labels, those that reach the limit."""

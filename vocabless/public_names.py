@@ -33,6 +33,21 @@ def has_path_shape(source: str) -> bool:
     return not _MODEL_ID.fullmatch(source) or (bool(slash) and (first in _OWN_FOLDERS or os.path.isdir(first)))
 
 
+def model_of_run(name: str) -> str:
+    """Returns the folder of the only model in the folder of a run; any other name as it is.
+
+    Raises:
+        ValueError: the run has several models.
+    """
+    folder = Path(name)
+    if not folder.is_dir() or (folder / "config.json").exists():
+        return name
+    models = sorted(file.parent for depth in ("", "*/") for file in folder.glob(f"{depth}seed-*/config.json"))
+    if len(models) > 1:
+        raise ValueError(f"{name!r} has {len(models)} models; give one of {', '.join(map(str, models))}.")
+    return str(models[0]) if models else name
+
+
 def without_paths(value: Any) -> Any:
     """Returns a value, or a list or mapping of values, in which files and folders are named without their place.
 

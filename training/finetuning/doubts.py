@@ -9,11 +9,11 @@ from typing import Any
 from datasets import Dataset
 
 from vocabless.texts.tables import STRING_TYPES, column_type
+from vocabless.training.finetuning.columns import short
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.labels import enumerated
 from vocabless.training.finetuning.problems import MultiLabel, Problem, Regression, SingleLabel
 
-SHOWN = 60  # characters of a text or a name in a message
 REJECTED = {"reject", "rejected", "ignore", "ignored", "discard", "discarded", "skip", "skipped", "declined"}
 ACCEPTED = {"accept", "accepted", "approve", "approved", "validated", "submitted"}
 _SEPARATORS = [";", ",", "|", "/", "\n"]
@@ -170,8 +170,3 @@ def _holds_texts(table: Dataset, column: str) -> bool:
 
 def _parts(name: str, separator: str) -> list[str]:
     return [part.strip() for part in name.split(separator) if part.strip()]
-
-
-def short(text: str) -> str:
-    """Returns a text, or its beginning, for a message."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

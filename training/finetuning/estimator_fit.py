@@ -123,18 +123,20 @@ def _check_different_texts(examples: Examples) -> None:
         )
 
 
-def load(source: str, problem_types: Sequence[str]) -> tuple[Model, list[Any] | None]:
+def load(
+    source: str, problem_types: Sequence[str] = (*PROBLEMS,), pairs: bool = False
+) -> tuple[Model, list[Any] | None]:
     """Returns a fitted model of one of the problem types, a folder or a Hub id, and its classes, if they were recorded.
 
     Raises:
-        ValueError: it is no classifier of texts of ours, or of another problem type.
+        ValueError: it is no classifier of texts of ours, of another problem type, or of pairs, unless `pairs` is true.
     """
     model, tokenizer = load_checkpoint(source)
     config: Any = model.config
     results: dict[str, Any] = {}
     with suppress(OSError):  # a checkpoint without a record
         results = read_json(Path(str(cached_file(source, RESULTS))), "save the model again")
-    if not isinstance(model, VocablessForSequenceClassification) or results.get("is_pair"):
+    if not isinstance(model, VocablessForSequenceClassification) or (results.get("is_pair") and not pairs):
         reads = "pairs of texts" if results.get("is_pair") else f"the head {type(model).__name__}"
         raise ValueError(f"{source!r} has {reads}; give a classifier of single texts, or load it with transformers.")
     usual = Regression.name if config.num_labels == 1 else SingleLabel.name
@@ -149,12 +151,12 @@ def load(source: str, problem_types: Sequence[str]) -> tuple[Model, list[Any] | 
     return Model(model, tokenizer, problem, scores, results), results.get("classes", names or None)
 
 
-def read_texts(model: PreTrainedModel, tokenizer: Any, texts: list[str]) -> tuple[NDArray[np.float64], int]:
-    """Returns the logits (n, outputs) of texts, and how many of them are cut."""
-    length = int(tokenizer.model_max_length)
-    rows = encode(Examples(texts), SingleLabel(), tokenizer, length + 1)
+def read_texts(model: PreTrainedModel, tokenizer: Any, *texts: list[str]) -> tuple[NDArray[np.float64], int]:
+    """Returns the logits (n, outputs) of texts, or of pairs, a list for each side, and how many of them are cut."""
+    length, examples = int(tokenizer.model_max_length), Examples(*texts)
+    rows = encode(examples, SingleLabel(), tokenizer, length + 1)
     long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > length]
-    shortened = encode(Examples([texts[row] for row in long]), SingleLabel(), tokenizer, length)
+    shortened = encode(examples.select(long), SingleLabel(), tokenizer, length)
     for row, encoded in zip(long, shortened, strict=True):
         rows[row] = encoded
     return logits_of(model, rows, DataCollatorWithPadding(tokenizer)), len(long)

@@ -17,6 +17,7 @@ from vocabless.texts.corpora import load_hub
 from vocabless.texts.tables import check_texts, column_type, read_files
 from vocabless.texts.text_format import PACKED, suffix_of
 from vocabless.training.finetuning.arguments import DataArguments, DataSource
+from vocabless.training.finetuning.columns import LABEL_COLUMNS, TEXT_COLUMNS, Wanted, find_columns, named, text_columns
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.doubts import (
     doubts,
@@ -24,21 +25,16 @@ from vocabless.training.finetuning.doubts import (
     is_row,
     rejections,
     rows_left_out,
-    short,
     without_errors,
 )
 from vocabless.training.finetuning.held_out import choose_validation
 from vocabless.training.finetuning.labels import enumerated, parse_labels, read_cells
 from vocabless.training.finetuning.problems import Problem
 
-TEXT_COLUMNS = ("text", "sentence")
-PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
-LABEL_COLUMNS = ("label", "labels", "tags")
 WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
 TAG_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio")
 TAGGER = "this command labels whole texts: see 'Train a tagger' in docs/pipelines.md for a tag of each word."
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
-MOST_COLUMNS = 20  # in a message
 SPLITS = ("train", "validation", "test")
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
@@ -103,17 +99,20 @@ def _check_names(problem: Problem, validation: Examples | None) -> None:
 
 def _columns(train: Dataset, arguments: DataArguments) -> list[list[str]]:
     """Returns the columns of the texts and those of the labels."""
-    texts: Sequence[str] = arguments.text_column or ()
-    if not texts and not any(_named(train, name) for name in TEXT_COLUMNS):
-        texts = next((pair for pair in PAIR_COLUMNS if all(_named(train, name) for name in pair)), ())
+    texts = text_columns(train.column_names, arguments.text_column)
     _check_no_tags(train, texts)
     wanted = (texts, TEXT_COLUMNS, "--text_column"), (arguments.label_column or (), LABEL_COLUMNS, "--label_column")
-    return find_columns(train, "train", *wanted)
+    return _find_columns(train, "train", *wanted)
+
+
+def _find_columns(table: Dataset, where: str, *wanted: Wanted) -> list[list[str]]:
+    """See `find_columns`."""
+    return find_columns(table.column_names, where, *wanted, are_row=lambda: is_row(table, table.column_names))
 
 
 def _with_names(table: Dataset, names: Sequence[str]) -> Dataset:
     """Returns a table in which columns have the names that others have in another case, or with white space."""
-    found = {column: name for name in names for column in _named(table, name) if column != name}
+    found = {column: name for name in names for column in named(table.column_names, name) if column != name}
     return table.rename_columns(found)
 
 
@@ -123,7 +122,7 @@ def _read(table: Dataset, split: str, texts: Sequence[str], labels: Sequence[str
     examples = read_examples(table, split, texts, labels if has_labels or split != "test" else ())
     columns = {name: without_errors(column) for name, column in vars(examples).items() if column is not None}
     if group is not None and split == "train":
-        ((name,),) = find_columns(table, "train", ([group], (), "--group_column"))
+        ((name,),) = _find_columns(table, "train", ([group], (), "--group_column"))
         cells = enumerate(table[name])  # an empty one is a group of its own, and a list is a group, too
         columns["groups"] = [row if cell in (None, "") else repr(cell) for row, cell in cells]
     return Examples(**columns)
@@ -202,45 +201,10 @@ def _check_empty_rows(
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
 
 
-def find_columns(table: Dataset, where: str, *wanted: tuple[Sequence[str], Sequence[str], str]) -> list[list[str]]:
-    """Returns for each of `wanted` the columns with these names; without names, the first candidate in the table.
-
-    `wanted` are names, candidates, and the flag that names such columns. White space at the ends of names does not
-    count, nor does their case, unless two columns differ by it.
-
-    Raises:
-        ValueError: the table, for the message `where`, lacks columns; the sentence has all of them.
-    """
-    found, missing, flags = [], [], []
-    for names, candidates, flag in wanted:
-        columns = [column for name in names for column in _named(table, name)]
-        if not names:
-            columns = next(filter(None, (_named(table, name) for name in candidates)), [])
-        lacking = [name for name in names if not _named(table, name)]
-        if lacking or not columns:
-            missing.append(f"no column {', '.join(lacking) or ' or '.join(candidates)}")
-            flags.append(flag)
-        found.append(columns)
-    if missing:
-        existing = table.column_names
-        remedy = f"give one by {' and one by '.join(flags)}"
-        if is_row(table, existing):
-            remedy = "they seem to be a row; write a first line with the names of the columns, such as text,label"
-        shown = ", ".join(map(short, existing[:MOST_COLUMNS])) + ", …" * (len(existing) > MOST_COLUMNS)
-        raise ValueError(f"{where} has {' and '.join(missing)}; its columns are {shown}: {remedy}.")
-    return found
-
-
-def _named(table: Dataset, name: str) -> list[str]:
-    """Returns the column with a name, or the only one that has it in another case or with white space; else nothing."""
-    alike = [column for column in table.column_names if column.strip().casefold() == name.strip().casefold()]
-    return [name] if name in table.column_names else alike if len(alike) == 1 else []
-
-
 def _check_no_tags(table: Dataset, names: Sequence[str]) -> None:
     """Raises ValueError if the rows are lists of words with a tag each, as of CoNLL 2003."""
     columns = [name for name in names if name in table.column_names]
-    if not names and not any(_named(table, name) for name in TEXT_COLUMNS):
+    if not names and not any(named(table.column_names, name) for name in TEXT_COLUMNS):
         columns = [name for name in WORD_COLUMNS if name in table.column_names]
     for name in columns:
         is_list = column_type(table.features[name]) == "lists"
@@ -256,7 +220,7 @@ def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label
     Raises:
         ValueError: a column is missing or does not hold texts.
     """
-    find_columns(
+    _find_columns(
         table, where, (text_columns, (), "--text_column"), (label_columns, table.column_names, "--label_column")
     )
     for column in text_columns:

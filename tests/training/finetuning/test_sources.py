@@ -9,9 +9,10 @@ from datasets import Dataset
 
 from vocabless.texts import corpora
 from vocabless.texts.corpora import load_text
+from vocabless.training.finetuning.columns import PAIR_COLUMNS
 from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.data import TaskData
-from vocabless.training.finetuning.sources import PAIR_COLUMNS, data_name, load_own_data
+from vocabless.training.finetuning.sources import data_name, load_own_data
 
 
 def read(file: Path, text: str, **options: Any) -> TaskData:

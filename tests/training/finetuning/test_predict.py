@@ -1,0 +1,223 @@
+"""vocabless predict: a file of rows gets the answers of a saved model, a chunk after the other."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from refusals import refusal
+
+from vocabless import VocablessClassifier, VocablessForSequenceClassification, VocablessRegressor
+from vocabless.public_names import model_of_run
+from vocabless.training.finetuning import predict
+from vocabless.training.finetuning.row_files import output_format, row_writer
+
+TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in "house river stone cat dog tree hill".split()]
+LABELS = ["warm"] * 7 + ["cold"] * 7
+NEW = ["red hill", "a blue road", "blue, red and green", "red " * 40, "red\ncat"]
+
+
+@pytest.fixture(scope="module")
+def model(encoder, tmp_path_factory):
+    """The folder of a classifier."""
+    folder = tmp_path_factory.mktemp("classifier")
+    VocablessClassifier(encoder).fit(TEXTS, LABELS).save_pretrained(folder)
+    return folder
+
+
+def run(*words: object) -> None:
+    predict.main([*map(str, words)], "predict")
+
+
+def rows_of(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["one label", "several labels", "numbers"])
+def test_the_answers_are_those_of_the_estimator(kind, encoder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(predict, "CHUNK", 2)
+    if kind == "numbers":
+        estimator = VocablessRegressor(encoder).fit(TEXTS, np.arange(14.0))
+    else:
+        marks = pd.DataFrame({"warm": [1] * 7 + [0] * 7, "still": [1, 0] * 7, "wet": [0, 1] * 7})
+        estimator = VocablessClassifier(encoder).fit(TEXTS, LABELS if kind == "one label" else marks)
+    estimator.save_pretrained(tmp_path / "model")
+    pd.DataFrame({"text": NEW, "number": range(5)}).to_csv(tmp_path / "new.csv", index=False)
+    run(tmp_path / "model", tmp_path / "new.csv", "--output", tmp_path / "out.jsonl", "--probabilities")
+    rows = rows_of(tmp_path / "out.jsonl")
+    assert [(row["text"], row["number"]) for row in rows] == [(text, str(i)) for i, text in enumerate(NEW)]
+    if kind == "numbers":
+        assert [row["value"] for row in rows] == pytest.approx(estimator.predict(NEW).tolist(), abs=1e-5)
+        return
+    names, given, expected = estimator.classes_.tolist(), estimator.predict(NEW), estimator.predict_proba(NEW)
+    found = np.array([[row[f"probability_{name}"] for name in names] for row in rows])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    if kind == "one label":
+        assert [row["label"] for row in rows] == given.tolist()
+        assert [row["probability"] for row in rows] == found.max(1).tolist()
+    else:
+        assert [row["label"] for row in rows] == [[names[i] for i in np.flatnonzero(marked)] for marked in given]
+        assert [row["probability"] for row in rows] == [found[i][given[i] == 1].tolist() for i in range(5)]
+    assert capsys.readouterr().err == ""
+
+
+def test_labels_of_the_file_stay_and_are_scored_and_a_row_without_a_text_stays_with_an_empty_label(
+    model, tmp_path, capsys
+):
+    rows = [("red cat", "warm"), ("", "warm"), ("blue hill", "warm"), ("blue dog", "lukewarm"), ("blue cat", "")]
+    pd.DataFrame(rows, columns=["Text ", "label"]).to_csv(tmp_path / "new.csv", index=False, sep=";")
+    run(model, tmp_path / "new.csv", "--delimiter", ";")
+    printed = capsys.readouterr()
+    table = [*csv.reader(io.StringIO(printed.out))]
+    assert table[0] == ["Text ", "label", "predicted_label", "predicted_probability"]
+    assert [tuple(row[:2]) for row in table[1:]] == rows
+    assert [row[2] for row in table[1:]] == ["warm", "", "cold", "cold", "cold"] and table[2][3] == ""
+    assert printed.err == (
+        "Rows without a text, which get no label: 1.\n"
+        "Accuracy 33.3, of 3 rows with labels; 1 have labels that the model lacks, such as 'lukewarm'.\n"
+    )
+
+
+def test_rows_are_written_before_all_are_read_and_few_are_in_memory(model, tmp_path, monkeypatch):
+    class Row(dict):
+        __hash__ = object.__hash__
+
+    alive, counts = weakref.WeakSet(), []
+
+    def rows(*_):
+        for number in range(200):
+            alive.add(row := Row(text=f"red cat {number}"))
+            counts.append(len(alive))
+            yield row
+
+    monkeypatch.setattr(predict, "CHUNK", 10)
+    monkeypatch.setattr(predict, "read_rows", lambda *_: (rows(), None))
+    run(model, "endless", "--output", tmp_path / "out.jsonl")
+    assert len(rows_of(tmp_path / "out.jsonl")) == 200 and max(counts) <= 3 * 10 + 1
+
+
+def test_pairs_are_read_from_the_columns_of_the_training(random_checkpoint, tmp_path):
+    folder = tmp_path / "runs" / "pairs" / "pairs" / "seed-42"
+    shutil.copytree(random_checkpoint("hashgram-nano", "VocablessForSequenceClassification", num_labels=3), folder)
+    record = {"is_pair": True, "text_columns": ["one", "two"], "arguments": {"label_column": None}}
+    (folder / "results.json").write_text(json.dumps(record))
+    rows = [{"two": "a dog", "data": {"id": 7}, "one": "a cat", "text": "no"}, {"one": "alone", "two": None}]
+    (tmp_path / "new.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for name in ("out.jsonl", "out.tsv"):
+        run(tmp_path / "runs" / "pairs", tmp_path / "new.jsonl", "--output", tmp_path / name)
+    first, last = rows_of(tmp_path / "out.jsonl")
+    assert first["data"] == {"id": 7} and last == rows[1] | {"label": None, "probability": None}
+    header, *table = csv.reader((tmp_path / "out.tsv").open(), delimiter="\t")
+    assert header == ["two", "data.id", "one", "text", "label", "probability"] and table[0][1] == "7"
+    model, tokenizer = VocablessForSequenceClassification.from_pretrained(folder).eval(), predict._TorchClassifier
+    with torch.no_grad():
+        blocks = tokenizer(str(folder))._tokenizer("a cat", "a dog", return_tensors="pt")
+        assert first["probability"] == pytest.approx(float(model(**blocks).logits.softmax(-1).max()), abs=1e-5)
+    assert "2 texts" in refusal(run_refused, folder, tmp_path / "new.jsonl", "--text_column", "text")
+
+
+def run_refused(words: list[str]) -> None:
+    predict.main(words, "predict")
+
+
+def test_standard_input_is_read_and_a_reader_that_has_enough_ends_the_command_quietly(model):
+    def start(*words):
+        command = [sys.executable, "-m", "vocabless", "predict", str(model), "-", *words]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    with start("--lines", "--format", "jsonl") as of_lines, start() as closed:
+        closed.stdout.close()
+        told = closed.communicate(b"text\n" + b"red cat\n" * 9000)[1]
+        printed, said = of_lines.communicate("a red cat, Zoë\n\nblue, green\n".encode())
+    assert (closed.returncode, told) == (0, b"")
+    assert [json.loads(line)["text"] for line in printed.splitlines()] == ["a red cat, Zoë", "", "blue, green"]
+    assert said.decode() == "Rows without a text, which get no label: 1.\n"
+
+
+def test_a_graph_in_the_folder_is_read_without_torch(random_checkpoint, convert, tmp_path):
+    pytest.importorskip("onnxruntime")
+    folder = tmp_path / "model"
+    shutil.copytree(random_checkpoint("hashgram-nano", "VocablessForSequenceClassification", num_labels=3), folder)
+    (tmp_path / "new.csv").write_text("text,label\nred cat,LABEL_1\nblue house and hill,LABEL_0\n")
+    run(folder, tmp_path / "new.csv", "--output", tmp_path / "torch.csv")
+    convert(["onnx", str(folder), str(folder / "onnx")])
+    code = "import sys; from vocabless.__main__ import main; main(sys.argv[1:]); "
+    code += "print(*{'torch', 'transformers', 'datasets', 'sklearn', 'pandas'} & {*sys.modules})"
+    words = ["predict", folder, tmp_path / "new.csv", "--output", tmp_path / "onnx.csv"]
+    printed = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True)
+    assert printed.stdout == "\n" and printed.stderr.startswith("Accuracy ")
+    both = [pd.read_csv(tmp_path / f"{name}.csv") for name in ("torch", "onnx")]
+    pd.testing.assert_frame_equal(*both, atol=1e-4)
+
+
+def test_a_model_of_the_hub_is_read(model, hub, tmp_path):
+    from hub_stand_in import Repository
+
+    repository = hub.repositories["you/mine"] = Repository()
+    repository.commits[repository.head] |= {file.name: file.read_bytes() for file in model.iterdir() if file.is_file()}
+    (tmp_path / "new.txt").write_text("red cat\nblue hill\n")
+    run("you/mine", tmp_path / "new.txt", "--output", tmp_path / "out.jsonl")
+    assert [row["label"] for row in rows_of(tmp_path / "out.jsonl")] == ["warm", "cold"]
+
+
+@pytest.mark.parametrize(("content", "words", "sentence"), [
+    ("text\n", "", "'new.csv' has no rows; give some"),
+    ("message,who\nred,me\n", "", "'new.csv' has no column text or sentence; its columns are message, who: give one"),
+    ("message,who\nred,me\n", "--text_column who --label_column kind", "'new.csv' has no column kind; its columns"),
+    ("text,x,x\nred,1,2\n", "", "has the column 'x' twice; give each column its own name"),
+    ('{"text": 5}\n', "", "the column text has 5, which is no text; name another by --text_column"),
+    ('{"text": "a"}\n' * 3 + '{"text": "b", "more": 1}', "", "a row has the column 'more', which the first rows lack"),
+    ("text\nred\n", "--output out.xlsx", "--output 'out.xlsx' names no format; call it .csv, .tsv or .jsonl"),
+    ("text\nred\n", "--output new.csv", "--output 'new.csv' exists; give another name"),
+    ("text\nred\n", "--encoding utf-9", "--encoding 'utf-9' is unknown"),
+    (b"text\nr\xe9d\n", "", "the file 'new.csv' is not utf-8"),
+])  # fmt: skip
+def test_a_mistake_is_named_and_leaves_no_file(content, words, sentence, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(predict, "CHUNK", 3)
+    Path("new.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    words = words.split() or ["--output", "out.csv"]
+    assert sentence in refusal(run_refused, model, "new.csv", *words)
+    assert [file.name for file in tmp_path.iterdir()] == ["new.csv"]
+
+
+@pytest.mark.parametrize(("name", "sentence"), [
+    ("mine", "the model 'mine' does not exist; give a folder, or a Hub id"),
+    ("runs/mine", "the model 'runs/mine' does not exist"),
+    ("several", "'several' has 2 models; give one of several/a/seed-42, several/a/seed-43"),
+])  # fmt: skip
+def test_a_model_that_does_not_exist_is_named_at_once(name, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in (42, 43):
+        (tmp_path / "several" / "a" / f"seed-{seed}").mkdir(parents=True)
+        (tmp_path / "several" / "a" / f"seed-{seed}" / "config.json").write_text("{}")
+    Path("new.csv").write_text("text\nred\n")
+    assert sentence in refusal(run_refused, name, "new.csv")
+
+
+def test_the_only_model_of_a_run_is_found_from_each_of_its_folders(tmp_path):
+    folder = tmp_path / "run" / "tickets" / "seed-42"
+    folder.mkdir(parents=True)
+    assert model_of_run(str(tmp_path)) == str(tmp_path) and model_of_run("you/mine") == "you/mine"
+    (folder / "config.json").write_text("{}")
+    assert {model_of_run(str(place)) for place in (folder, folder.parent, tmp_path / "run")} == {str(folder)}
+
+
+def test_the_format_goes_by_the_name_and_a_file_has_its_name_only_when_it_is_whole(tmp_path):
+    assert [output_format(*names) for names in ((None, None), ("a.TSV", None), ("a.txt", "jsonl"))] == [
+        "csv",
+        "tsv",
+        "jsonl",
+    ]
+    with pytest.raises(KeyError), row_writer(str(tmp_path / "out.csv"), "csv", ["a"]) as write:
+        write([{"a": ["é", None]}])
+        raise KeyError
+    assert not [*tmp_path.iterdir()]
