@@ -13,6 +13,7 @@ tasks and seeds.
 If they are not given, the learning rate goes by the width of the encoder, and a small data set gets more than 5 epochs.
 """
 
+import shlex
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -28,6 +29,7 @@ from vocabless.training.finetuning.arguments import (
     GlueArguments,
     GlueTrainingArguments,
     choose_learning_rate,
+    is_trained_vocabless,
 )
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
@@ -86,6 +88,8 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
         chosen_rate = choose_learning_rate(arguments, training)
     if is_main:
         data = describe_own_data(tasks[0], data_arguments.problem_type) if tasks[0].is_own else ""
+        if data and is_trained_vocabless(arguments):
+            chosen_rate = ""  # told before training, if anything is trained
         print(*filter(None, (data, choice and choice.describe(), chosen_rate)), sep="\n", flush=True)
 
     # 2. A run for each task and seed, in a folder of its own.
@@ -105,15 +109,23 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
             if is_main:
                 print(outcome.text, flush=True)
 
-        # 3. The table of all runs.
+        # 3. The table of all runs; of one run on own data, its line says all.
         if is_main:
-            report = Report.of(tasks, results, arguments)
-            print(f"\n{report.as_markdown()}")
-            folders = [run_folder(*each, training) for each in runs]
-            print("Models with their cards:", *folders, sep="\n  ")
-            if files := sorted(file for folder in folders for file in folder.glob("predictions*.jsonl")):
-                print("Predictions, a line for each test row:", *files, sep="\n  ")
+            report, folders = Report.of(tasks, results, arguments), [run_folder(*each, training) for each in runs]
             report.write(folder, {"arguments": without_paths(identifying), "versions": all_versions()})
+            if not tasks[0].is_own or len(runs) > 1:
+                print(f"\n{report.as_markdown()}")
+            _tell_files(folder, folders)
+
+
+def _tell_files(folder: Path, models: list[Path]) -> None:
+    """Prints where the models of a command are, and what can be done with the only one."""
+    if files := sorted(file for model in models for file in model.glob("predictions*.jsonl")):
+        print("Predictions, a line for each test row:", *files, sep="\n  ")
+    print("Models with their cards:", *models, sep="\n  ")
+    if len(models) == 1:
+        name = shlex.quote(str(folder))
+        print(f"Next: vocabless predict {name} ROWS, or vocabless space {name} page/")
 
 
 if __name__ == "__main__":

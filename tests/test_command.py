@@ -90,6 +90,12 @@ def test_the_flags_of_the_trainer_are_read_without_an_import() -> None:
     assert first_look.trainer_flags() == {field.name for field in dataclasses.fields(TrainingArguments)}
 
 
+def test_a_command_shows_no_bar_of_a_short_time() -> None:
+    code = "import vocabless.short_waits; from transformers.utils import logging; list(logging.tqdm(range(9)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 @pytest.mark.parametrize("verb", [*SCRIPT_OF, "space"])
 def test_the_help_of_a_verb_names_the_command_and_no_script(verb, capsys) -> None:
     command.main([verb, "--help"])

@@ -4,6 +4,7 @@ It imports the libraries of training, so `estimators.py` imports it for the firs
 """
 
 import random
+import sys
 import tempfile
 import threading
 import warnings
@@ -82,6 +83,8 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     with _FITTING, _own_generators(), quiet, tempfile.TemporaryDirectory() as folder:
         choice = None if parameters["model_name_or_path"] else choose_encoder(data)
         source = str(parameters["model_name_or_path"]) if choice is None else choice.source
+        if choice is not None and parameters["verbose"]:
+            tqdm.write(choice.describe(), sys.stderr)
         arguments = GlueArguments(model_name_or_path=source, max_seq_length=parameters["max_seq_length"])
         training = GlueTrainingArguments(
             output_dir=folder,
@@ -151,9 +154,11 @@ def load(
     return Model(model, tokenizer, problem, scores, results), results.get("classes", names or None)
 
 
-def read_texts(model: PreTrainedModel, tokenizer: Any, *texts: list[str]) -> tuple[NDArray[np.float64], int]:
-    """Returns the logits (n, outputs) of texts, or of pairs, a list for each side, and how many of them are cut."""
-    length, examples = int(tokenizer.model_max_length), Examples(*texts)
+def read_texts(
+    model: PreTrainedModel, tokenizer: Any, texts: list[str], pairs: list[str] | None = None
+) -> tuple[NDArray[np.float64], int]:
+    """Returns the logits (n, outputs) of texts, or of pairs, and how many of them are cut."""
+    length, examples = int(tokenizer.model_max_length), Examples(texts, pairs)
     rows = encode(examples, SingleLabel(), tokenizer, length + 1)
     long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > length]
     shortened = encode(examples.select(long), SingleLabel(), tokenizer, length)

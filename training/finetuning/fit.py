@@ -346,7 +346,8 @@ def _describe_training(prepared: Prepared, seconds: float) -> str:
     minutes = step * seconds * epochs * models / 60
     once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
     times = "epoch" if epochs == 1 else "epochs"
-    return f"Training {once}, for {epochs:g} {times}: about {max(1, round(minutes))} min."
+    rate = f"at a learning rate of {prepared.training.learning_rate:g}"
+    return f"Training {once}, for {epochs:g} {times} {rate}: about {max(1, round(minutes))} min."
 
 
 def _describe_choice(data: TaskData, head: Scores, tuned: Scores, is_head: bool) -> str:

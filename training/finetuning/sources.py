@@ -9,15 +9,24 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from datasets import Dataset
 
 from vocabless.texts.corpora import load_hub
-from vocabless.texts.tables import check_texts, column_type, read_files
+from vocabless.texts.tables import STRING_TYPES, check_texts, column_type, read_files
 from vocabless.texts.text_format import PACKED, suffix_of
 from vocabless.training.finetuning.arguments import DataArguments, DataSource
-from vocabless.training.finetuning.columns import LABEL_COLUMNS, TEXT_COLUMNS, Wanted, find_columns, named, text_columns
+from vocabless.training.finetuning.columns import (
+    LABEL_COLUMNS,
+    PAIR_COLUMNS,
+    TEXT_COLUMNS,
+    Wanted,
+    find_columns,
+    named,
+    text_columns,
+)
 from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.doubts import (
     doubts,
@@ -65,6 +74,15 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
     problem, parsed = parse_labels(cells, labels, tables["train"].features[labels[0]], arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
     notes = []
+    known = [
+        *TEXT_COLUMNS,
+        *LABEL_COLUMNS,
+        *chain(*PAIR_COLUMNS, arguments.text_column or (), arguments.label_column or ()),
+    ]
+    if not all(any(named([column], name) for name in known) for column in (*texts, *labels)):
+        notes.append(
+            f"the text is {texts[0]!r} and the label {labels[0]!r}; --text_column and --label_column change it"
+        )
     for split, part in examples.items():
         errors = errors_in(tables[split], [*texts, *labels])
         _check_empty_rows(part, split, arguments, left_out[split], errors)
@@ -101,8 +119,37 @@ def _columns(train: Dataset, arguments: DataArguments) -> list[list[str]]:
     """Returns the columns of the texts and those of the labels."""
     texts = text_columns(train.column_names, arguments.text_column)
     _check_no_tags(train, texts)
-    wanted = (texts, TEXT_COLUMNS, "--text_column"), (arguments.label_column or (), LABEL_COLUMNS, "--label_column")
+    labels: Sequence[str] = arguments.label_column or ()
+    if found := _of_two(train, texts, labels):
+        texts, labels = found
+    wanted = (texts, TEXT_COLUMNS, "--text_column"), (labels, LABEL_COLUMNS, "--label_column")
     return _find_columns(train, "train", *wanted)
+
+
+def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """Returns the text and the label column of a table of two, if the name of one is known, or one has longer texts.
+
+    None for any other table, and where names tell both.
+    """
+    names = train.column_names
+    known = [
+        [found[0] for name in given or usual if (found := named(names, name))][:1]
+        for given, usual in ((texts, TEXT_COLUMNS), (labels, LABEL_COLUMNS))
+    ]
+    is_wrong = any(
+        given and len(given) != len(of_given) for given, of_given in zip((texts, labels), known, strict=True)
+    )
+    if len(names) != 2 or all(known) or is_wrong or is_row(train, names):
+        return None
+    if any(known):
+        text, label = known[0] or [name for name in names if name not in known[1]], known[1]
+        return text, label or [name for name in names if name not in text]
+    cells = {name: [str(cell) for cell in train[name]] for name in names}
+    text, label = sorted(names, key=lambda name: -sum(map(len, cells[name])))
+    is_plain = (
+        4 <= 2 * len({*cells[label]}) <= len({*cells[text]}) and column_type(train.features[text]) in STRING_TYPES
+    )
+    return ([text], [label]) if is_plain else None
 
 
 def _find_columns(table: Dataset, where: str, *wanted: Wanted) -> list[list[str]]:

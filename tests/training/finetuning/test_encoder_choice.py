@@ -73,6 +73,7 @@ def test_the_script_and_the_estimator_choose_keep_and_say_it(tmp_path, capsys) -
     assert "Nothing was trained" in capsys.readouterr().out
 
     classifier = VocablessClassifier().fit(*zip(*rows, strict=True))
+    assert capsys.readouterr().err.startswith("Encoder: hashgram-multi-sentence, by the held-out loss")
     assert classifier.results_["encoder_choice"] == results["encoder_choice"]
     assert "encoder_choice" not in VocablessClassifier(default_encoder()).fit(*zip(*rows, strict=True)).results_
 

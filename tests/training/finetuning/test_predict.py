@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 import torch
 from refusals import refusal
+from script_runs import write_csv
 
 from vocabless import VocablessClassifier, VocablessForSequenceClassification, VocablessRegressor
 from vocabless.public_names import model_of_run
@@ -102,6 +104,19 @@ def test_rows_are_written_before_all_are_read_and_few_are_in_memory(model, tmp_p
     monkeypatch.setattr(predict, "read_rows", lambda *_: (rows(), None))
     run(model, "endless", "--output", tmp_path / "out.jsonl")
     assert len(rows_of(tmp_path / "out.jsonl")) == 200 and max(counts) <= 3 * 10 + 1
+
+
+def test_a_run_says_little_and_its_folder_and_columns_are_those_of_predict(tune, tmp_path, capsys):
+    rows = [(f"{text} {row}", label) for row in range(4) for text, label in zip(TEXTS, LABELS, strict=True)]
+    write_csv(tmp_path / "mine.csv", rows, ("message", "kind"))
+    tune(tmp_path / "run", "--train_file", tmp_path / "mine.csv", "--num_train_epochs", "0")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 12 and "Learning rate" not in "".join(lines)
+    assert lines[-1] == f"Next: vocabless predict {tmp_path}/run ROWS, or vocabless space {tmp_path}/run page/"
+    assert any(re.match(r"mine, seed 42: accuracy \d+\.\d \(constant 50\.0\)", line) for line in lines)
+    (tmp_path / "new.csv").write_text("who,message\nme,red cat\n")
+    run(tmp_path / "run", tmp_path / "new.csv")
+    assert capsys.readouterr().out.splitlines()[1].startswith("me,red cat,warm,")
 
 
 def test_pairs_are_read_from_the_columns_of_the_training(random_checkpoint, tmp_path):

@@ -9,8 +9,8 @@ from datasets import Dataset
 
 from vocabless.texts import corpora
 from vocabless.texts.corpora import load_text
-from vocabless.training.finetuning.columns import PAIR_COLUMNS
 from vocabless.training.finetuning.arguments import DataArguments
+from vocabless.training.finetuning.columns import PAIR_COLUMNS
 from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.sources import data_name, load_own_data
 
@@ -51,6 +51,33 @@ def test_words_for_nothing_are_texts_and_labels(kind, tmp_path, empty_cache) -> 
     lines = "\n".join(rows if kind == "jsonl" else ["text,label", *rows])
     task = read(file, lines, validation_file=str(file))
     assert task.train.texts == task.train.labels == load_text(str(file))["text"][:] == words
+
+
+@pytest.mark.parametrize(("names", "flags", "columns"), [
+    ("text,kind", {}, ("text", "kind")),
+    ("label,message", {}, ("message", "label")),
+    ("kind,message", {}, ("message", "kind")),
+    ("kind,message", {"text_column": ["message"]}, ("message", "kind")),
+])  # fmt: skip
+def test_a_table_of_two_columns_needs_one_name_or_a_column_of_longer_texts(
+    names, flags, columns, tmp_path, empty_cache
+) -> None:
+    is_last = names.endswith(("kind", "label"))
+    rows = [(f"this is text {row}", "ab"[row % 2]) for row in range(20)]
+    lines = "\n".join([names, *(",".join(row if is_last else row[::-1]) for row in rows)])
+    task = read(tmp_path / "mine.csv", lines, **flags)
+    told = [note for note in task.footnotes if "change it" in note]
+    assert task.text_columns == columns[:1]
+    assert task.problem.labels == ["a", "b"]
+    text, label = columns
+    assert told == [f"mine: the text is {text!r} and the label {label!r}; --text_column and --label_column change it"]
+
+
+def test_two_columns_of_texts_that_are_alike_are_not_told_apart(tmp_path, empty_cache) -> None:
+    with pytest.raises(ValueError, match="no column text or sentence and no column label or labels or tags"):
+        read(tmp_path / "mine.csv", "\n".join(["one,two", *(f"text {row},other {row}" for row in range(20))]))
+    with pytest.raises(ValueError, match="train has no column sort; its columns are text, kind: give one by --label_c"):
+        read(tmp_path / "mine.csv", "text,kind\na b c,x\nd e f,y\n", label_column=["sort"])
 
 
 def test_a_text_with_several_labels_may_have_none(tmp_path, empty_cache) -> None:
@@ -125,12 +152,14 @@ def test_columns_within_objects_have_names_with_dots(tmp_path, empty_cache) -> N
 
 
 def test_columns_that_are_missing_are_told_together(tmp_path, empty_cache) -> None:
-    rows = "body,kind\na,x\n"
+    rows = "body,kind,who\na,x,me\n"
     with pytest.raises(
         ValueError, match=r"no column text or sentence and no column label or .*by --text_.* by --label"
     ):
         read(tmp_path / "mine.csv", rows)
-    with pytest.raises(ValueError, match=r"^train has no column label or labels or tags; its columns are body, kind: "):
+    with pytest.raises(
+        ValueError, match=r"^train has no column label or labels or tags; its columns are body, kind, who"
+    ):
         read(tmp_path / "mine.csv", rows, text_column=["body"])
 
 
@@ -152,12 +181,12 @@ XY, SINGLE = ["x", "y"] * 2, "single_label_classification"
     ({"label": ["1", "2", "nan", "3"]}, "regression", "row 2 of train .* 'nan' is not a finite number; mend"),
     ({"label": [["a", "b"]] * 4}, SINGLE, "row 0 of train .* is a list"),
     ({"label": [[{"a": 1}]] * 4}, None, "the column 'label' holds lists of objects; labels are"),
-    ({"label": [{"a": 1}] * 4}, None, "no column label or .*; its columns are text, label.a: give one by --label_col"),
+    ({"label": [{"a": 1}] * 4}, None, "the train rows have 1 label .1.; single"),
     ({"label": ["['a']", 1, "x", "x"]}, None, "the column 'label' holds values of several types; labels are"),
     ({"a": [0.0] * 4, "b": [0.0, float("inf"), 1.0, 1.0]}, None, "row 1 of train .* the label inf is not"),
     ({"label": XY, "text": [1, "b", "c", "d"]}, None, "'text' of train holds values of several types, not text"),
     ({"label": XY, "text": [["a"], "b", "c", "d"]}, None, "'text' of train holds values of several types, not"),
-    ({"label": XY, "text": [{"a": 1}] * 4}, None, "no column text or sentence; its columns are text.a, label: give"),
+    ({"label": XY, "text": [{"a": 1}] * 4}, None, "the column 'text.a' of train holds int64, not text; name"),
     ({"label": XY, "text": [["a b", "c d"]] * 4}, None, r"holds lists, not text; .* as pandas' explode\('text'\) does"),
 ])  # fmt: skip
 def test_a_text_or_a_label_that_does_not_fit_is_named(columns, problem_type, sentence, tmp_path, empty_cache) -> None:
