@@ -26,6 +26,7 @@ from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.finetuning.arguments import (
     DataArguments,
+    DataSource,
     GlueArguments,
     GlueTrainingArguments,
     choose_learning_rate,
@@ -34,6 +35,7 @@ from vocabless.training.finetuning.arguments import (
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
 from vocabless.training.finetuning.report import Report
+from vocabless.training.finetuning.saved_classifier import score_test_file
 from vocabless.training.finetuning.sources import data_name, describe_own_data
 from vocabless.training.load import split_revision
 from vocabless.training.run import Results
@@ -62,7 +64,10 @@ def parse_command_line(
     if training.output_dir is None:
         is_glue = data_arguments.train_file is None and data_arguments.dataset_name is None
         model, _ = split_revision(arguments.model_name_or_path)
-        training.output_dir = f"runs/{f'glue/{Path(model).name}' if is_glue else data_name(data_arguments)}"
+        name = f"glue/{Path(model).name}" if is_glue else data_name(data_arguments)
+        if data_arguments.is_test_alone:
+            name = f"{data_name(DataSource(train_file=data_arguments.test_file))}-predictions"
+        training.output_dir = f"runs/{name}"
     return arguments, training, data_arguments
 
 
@@ -81,6 +86,10 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     chooses_encoder = not arguments.is_model_given and data_arguments.task_name is None
     chosen_rate = "" if chooses_encoder else choose_learning_rate(arguments, training)
     training.do_predict |= data_arguments.test_file is not None
+    if data_arguments.is_test_alone:
+        report = score_test_file(arguments, training, data_arguments)
+        print(*[report] * is_main, sep="\n", flush=True)
+        return
     tasks = load_tasks(arguments, training, data_arguments)
     choice = choose_encoder(tasks[0]) if chooses_encoder else None
     if choice is not None:

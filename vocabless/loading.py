@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from transformers.utils import CONFIG_NAME
 from transformers.utils.hub import cached_file
 
 from vocabless.modeling.configuration_vocabless import VocablessConfig

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,15 +20,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, PreTrainedModel
-from transformers.utils.hub import cached_file
 
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.public_names import without_paths
-from vocabless.saving.card_heads import labels_of
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import TEST, card_facts
-from vocabless.saving.run_folder import RESULTS, read_json, write_json
+from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.uploads import check_upload, upload
 from vocabless.training.finetuning.arguments import (
     DataArguments,
@@ -43,7 +41,8 @@ from vocabless.training.finetuning.first_head import has_linear_head
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.held_out import FOLDS, choose_validation
-from vocabless.training.finetuning.problems import PROBLEMS, THRESHOLD, Problem, Regression, SingleLabel
+from vocabless.training.finetuning.problems import PROBLEMS, Problem, Regression, SingleLabel
+from vocabless.training.finetuning.saved_classifier import problem_of, read_record
 from vocabless.training.load import quiet_library
 
 MOST_SEEDS = 1 << 31
@@ -136,22 +135,16 @@ def load(
     """
     model, tokenizer = load_checkpoint(source)
     config: Any = model.config
-    results: dict[str, Any] = {}
-    with suppress(OSError):  # a checkpoint without a record
-        results = read_json(Path(str(cached_file(source, RESULTS))), "save the model again")
+    results = read_record(source)
     if not isinstance(model, VocablessForSequenceClassification) or (results.get("is_pair") and not pairs):
         reads = "pairs of texts" if results.get("is_pair") else f"the head {type(model).__name__}"
         raise ValueError(f"{source!r} has {reads}; give a classifier of single texts, or load it with transformers.")
-    usual = Regression.name if config.num_labels == 1 else SingleLabel.name
-    problem_type = config.problem_type or usual
-    if problem_type not in problem_types:
-        other = "VocablessRegressor" if problem_type == Regression.name else "VocablessClassifier"
-        raise ValueError(f"{source!r} is a model for {problem_type}; load it with {other}.from_pretrained.")
-    names = [] if problem_type == Regression.name else labels_of(model) or []
-    threshold = config.classifier_threshold or results.get("threshold") or THRESHOLD
+    problem = problem_of(source, model.config, results)
+    if problem.name not in problem_types:
+        other = "VocablessRegressor" if problem.name == Regression.name else "VocablessClassifier"
+        raise ValueError(f"{source!r} is a model for {problem.name}; load it with {other}.from_pretrained.")
     scores = {name: value for name, value in results.get("measures", {}).items() if not name.startswith(TEST)}
-    problem = PROBLEMS[problem_type](names, threshold=threshold)
-    return Model(model, tokenizer, problem, scores, results), results.get("classes", names or None)
+    return Model(model, tokenizer, problem, scores, results), results.get("classes", problem.labels or None)
 
 
 def read_texts(

@@ -1,7 +1,6 @@
 """The tasks and the model of `run_glue.py`, and its runs: each has one task with one seed, in a folder of its own."""
 
 import copy
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from datasets import Dataset
-from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, PreTrainedTokenizerBase, set_seed
+from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerBase, set_seed
 
 from vocabless import VocablessForSequenceClassification
 from vocabless.saving.model_card import write_card
@@ -23,12 +22,11 @@ from vocabless.training.finetuning.arguments import (
     is_trained_vocabless,
 )
 from vocabless.training.finetuning.candidates import HEAD, MEAN
-from vocabless.training.finetuning.data import Examples, TaskData, encode
+from vocabless.training.finetuning.data import TaskData
 from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
-from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.held_out import interval, limited
-from vocabless.training.finetuning.label_scores import label_table, score_labels
+from vocabless.training.finetuning.label_scores import predict_splits
 from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.sources import load_own_data
 from vocabless.training.finetuning.teacher import with_unlabelled
@@ -185,7 +183,9 @@ class FineTuning(Run):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
         fitted = fit(self.data, loaded, self.arguments, self.training, self.log)
-        tested = self._predict(fitted, loaded.tokenizer) if self.training.do_predict else {}
+        folder, length = self.folder if self.training.process_index == 0 else None, fitted.arguments.max_seq_length
+        parts = self.data.test if self.training.do_predict else {}
+        tested = predict_splits(fitted.model, loaded.tokenizer, cast(int, length), fitted.data.problem, parts, folder)
         trainer, model = fitted.trainer, fitted.model
         weights = trainer.full_state_dict() if trainer is not None and model is trainer.model else None
         log = [] if trainer is None else trainer.state.log_history
@@ -193,28 +193,6 @@ class FineTuning(Run):
         results = results_of(fitted, self.data_arguments, tested) | choice
         results["seconds"] = round(time.monotonic() - started, 3)
         return Trained(model, model, loaded.tokenizer, weights, log, results)
-
-    def _predict(self, fitted: Fitted, tokenizer: PreTrainedTokenizerBase) -> Scores:
-        """Writes `predictions<suffix>.jsonl` for each test split, and `test<suffix>.md` if it has labels.
-
-        Returns:
-            The scores of the splits that have labels; their names begin with `test_`.
-        """
-        problem, collator = fitted.data.problem, DataCollatorWithPadding(tokenizer)
-        length = cast(int, fitted.arguments.max_seq_length)
-        scores: Scores = {}
-        for suffix, examples in self.data.test.items():
-            rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, length)
-            logits, labels = logits_of(fitted.model, rows, collator), examples.labels
-            if labels is not None:
-                of_split = score_labels(problem, logits, labels)
-                scores |= {f"{TEST}{name}{suffix}": value for name, value in of_split.items()}
-            if self.training.process_index == 0:
-                lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
-                (self.folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
-                if labels is not None and problem.labels:
-                    (self.folder / f"test{suffix}.md").write_text(label_table(problem, logits, labels), "utf-8")
-        return scores
 
     def complete(self, results: Results) -> Results:
         """Returns the results with the example that this command asks for.

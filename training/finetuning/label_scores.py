@@ -1,13 +1,50 @@
-"""The scores of a model on labelled test rows, also of each label, where labels may be others than in training."""
+"""Predictions of test rows, and scores where they have labels, also of each label; some may not be in training rows."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import classification_report
+from transformers import DataCollatorWithPadding
 
+from vocabless.saving.record import TEST
+from vocabless.training.finetuning.data import Examples, encode
+from vocabless.training.finetuning.frozen_features import logits_of
 from vocabless.training.finetuning.metrics import Scores
 from vocabless.training.finetuning.problems import ABSENT, Array, Problem
+
+
+def predict_splits(
+    model: Any, tokenizer: Any, length: int, problem: Problem, test: Mapping[str, Examples], folder: Path | None
+) -> Scores:
+    """Writes `predictions<suffix>.jsonl` for each split, suffix → rows, and `test<suffix>.md` if it has labels.
+
+    Args:
+        model: for the problem.
+        tokenizer: of the model.
+        length: tokens of a text that are read.
+        problem: of the labels.
+        test: suffix → rows.
+        folder: for the files; None writes none.
+
+    Returns:
+        The scores of the splits that have labels; their names begin with `test_`.
+    """
+    scores: Scores = {}
+    for suffix, examples in test.items():
+        rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, length)
+        logits, labels = logits_of(model, rows, DataCollatorWithPadding(tokenizer)), examples.labels
+        if labels is not None:
+            of_split = score_labels(problem, logits, labels)
+            scores |= {f"{TEST}{name}{suffix}": value for name, value in of_split.items()}
+        if folder is not None:
+            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
+            (folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
+            if labels is not None and problem.labels:
+                (folder / f"test{suffix}.md").write_text(label_table(problem, logits, labels), "utf-8")
+    return scores
 
 
 def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> Scores:

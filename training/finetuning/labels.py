@@ -37,9 +37,9 @@ def parse_labels(
     """Returns the problem of the label columns, and the labels of each split, None where one is missing.
 
     Args:
-        cells: of `train` and of other splits that have labels, see `read_cells`.
+        cells: of the splits that have labels, see `read_cells`. The first one, `train` if it is there, decides.
         columns: names of the label columns. Several with 0 and 1 alone are labels: those of a row have 1.
-        feature: of the first column, in the training data.
+        feature: of the first column, in the first split.
         arguments: without a problem type, it is the one that fits the column; without a separator, a string is one
             label, or the list that it shows.
 
@@ -47,6 +47,7 @@ def parse_labels(
         ValueError: a label does not fit the problem, or the column fits no problem.
     """
     names: Sequence[str] = []
+    first = next(iter(cells))
     problem_type, separator = arguments.problem_type, arguments.label_separator
     separator = separator and separator.replace(r"\n", "\n")
     inner = getattr(feature, "feature", feature)
@@ -58,20 +59,20 @@ def parse_labels(
     if len(columns) > 1:
         if _are_marks(cells, columns):
             names, cells = columns, _mapped(lambda row: [*compress(columns, _marks(row))], cells)
-    elif _are_strings(cells["train"]) and any(_list_in(cell) is not None for cell in cells["train"]):
+    elif _are_strings(cells[first]) and any(_list_in(cell) is not None for cell in cells[first]):
         cells = _mapped(lambda cell: cell if (found := _list_in(cell)) is None else _stripped(found), cells)
         is_list = True
     elif not is_list and suffix_of(arguments.train_file or "") in DELIMITERS:
-        feature, numbers = _read_numbers(cells["train"], problem_type)
-        cells = {**cells, "train": numbers}
-    if not is_list and not _are_strings(cells["train"]):
+        feature, numbers = _read_numbers(cells[first], problem_type)
+        cells = {**cells, first: numbers}
+    if not is_list and not _are_strings(cells[first]):
         strings = {split: part for split, part in cells.items() if _are_strings(part)}
         cells = {**cells, **{split: _read_numbers(part, problem_type)[1] for split, part in strings.items()}}
-        if are_codes(cells["train"]):
+        if are_codes(cells[first]):
             feature = Value("int64")
     problem_class = _problem_class(problem_type, columns[0], feature, is_list)
     labels = {split: _parsed(part, problem_class, split, separator) for split, part in cells.items()}
-    found = {name for label in labels["train"] for name in Problem.names_in(label)}
+    found = {name for label in labels[first] for name in Problem.names_in(label)}
     is_number = all(name.removeprefix("-").isdecimal() for name in found)
     return problem_class(names or sorted(found, key=int if is_number else None)), labels
 
@@ -108,8 +109,8 @@ def _marks(row: Cells) -> list[bool | None]:
 
 
 def _are_marks(cells: Mapping[str, Cells], columns: Sequence[str]) -> bool:
-    """Returns whether the training rows have marks, 0 and 1; ValueError if they have and another row has not."""
-    found = {mark for row in cells["train"] for mark in _marks(row)}
+    """Returns whether the rows of the first split have marks, 0 and 1; ValueError if they have and another has not."""
+    found = {mark for row in next(iter(cells.values())) for mark in _marks(row)}
     if None in found or True not in found:
         return False
     for split, part in cells.items():

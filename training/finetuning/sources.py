@@ -37,7 +37,7 @@ from vocabless.training.finetuning.doubts import (
     without_errors,
 )
 from vocabless.training.finetuning.held_out import choose_validation
-from vocabless.training.finetuning.labels import enumerated, parse_labels, read_cells
+from vocabless.training.finetuning.labels import Cells, enumerated, parse_labels, read_cells
 from vocabless.training.finetuning.problems import Problem
 
 WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
@@ -61,7 +61,46 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
             validation rows have labels that the training rows lack.
     """
     name, tables = data_name(arguments), _read_tables(arguments)
-    texts, labels = _columns(tables["train"], arguments)
+    texts, labels = _columns(tables, arguments)
+    problem, examples, cells, notes = _read_splits(tables, texts, labels, arguments)
+    assert problem is not None
+    _check_names(problem, examples.get("validation"))
+    test = {"": examples["test"]} if "test" in examples else {}
+    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
+    if is_row(tables["train"], [*texts, *labels]):
+        notes.append("the names of columns seem to be a row, which is not read; write names above it as the first line")
+    notes += [*rejections(tables["train"], [*texts, *labels]), *doubts(task, cells["train"], arguments.problem_type)]
+    task = replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
+    return choose_validation(task, arguments, scores_folds, examples.get("validation"))
+
+
+def load_test_rows(arguments: DataArguments, problem: Problem) -> TaskData:
+    """Returns a task of the rows of `--test_file` alone, for a model that was trained on others.
+
+    Args:
+        arguments: of the data; a column of labels may be missing.
+        problem: of the model.
+
+    Raises:
+        ValueError: a column is missing, or the labels do not fit the problem.
+    """
+    tables = _read_tables(arguments)
+    texts, labels = _columns(tables, arguments)
+    _, examples, _, notes = _read_splits(tables, texts, labels, replace(arguments, problem_type=problem.name))
+    name = data_name(DataSource(train_file=arguments.test_file))
+    nothing = examples["test"].select([])
+    task = TaskData(name, name, problem, nothing, {}, {"": examples["test"]}, text_columns=tuple(texts))
+    notes += doubts(task, [], problem.name)
+    return replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
+
+
+def _read_splits(
+    tables: dict[str, Dataset], texts: list[str], labels: list[str], arguments: DataArguments
+) -> tuple[Problem | None, dict[str, Examples], dict[str, Cells], list[str]]:
+    """Returns the problem of the labels, the examples of each split, their cells of labels, and footnotes on them.
+
+    Without labels, there is no problem.
+    """
     tables = {split: _with_names(table, [*texts, *labels]) for split, table in tables.items()}
     left_out = {split: rows_left_out(table, [*texts, *labels]) for split, table in tables.items()}
     examples = {
@@ -71,7 +110,10 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
         for split, table in tables.items()
     }
     cells = {split: part.labels for split, part in examples.items() if part.labels is not None}
-    problem, parsed = parse_labels(cells, labels, tables["train"].features[labels[0]], arguments)
+    problem, parsed = None, {}
+    if cells:
+        feature = tables[next(iter(cells))].features[labels[0]]
+        problem, parsed = parse_labels(cells, labels, feature, arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
     notes = []
     known = [
@@ -90,14 +132,7 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
         rows = f"{len(tables[split]):,} {'training' if split == 'train' else split} rows"
         notes += [f"{count:,} of {rows} are left out: {reason}" for reason, count in reasons.items()]
         notes += [errors] if errors else []
-    _check_names(problem, examples.get("validation"))
-    test = {"": examples["test"]} if "test" in examples else {}
-    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
-    if is_row(tables["train"], [*texts, *labels]):
-        notes.append("the names of columns seem to be a row, which is not read; write names above it as the first line")
-    notes += [*rejections(tables["train"], [*texts, *labels]), *doubts(task, cells["train"], arguments.problem_type)]
-    task = replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
-    return choose_validation(task, arguments, scores_folds, examples.get("validation"))
+    return problem, examples, cells, notes
 
 
 def _check_names(problem: Problem, validation: Examples | None) -> None:
@@ -115,15 +150,18 @@ def _check_names(problem: Problem, validation: Examples | None) -> None:
         )
 
 
-def _columns(train: Dataset, arguments: DataArguments) -> list[list[str]]:
-    """Returns the columns of the texts and those of the labels."""
+def _columns(tables: dict[str, Dataset], arguments: DataArguments) -> list[list[str]]:
+    """Returns the columns of the texts and those of the labels in the first table; test rows alone may have none."""
+    split, train = next(iter(tables.items()))
     texts = text_columns(train.column_names, arguments.text_column)
     _check_no_tags(train, texts)
     labels: Sequence[str] = arguments.label_column or ()
+    if split == "test" and not any(named(train.column_names, name) for name in labels or LABEL_COLUMNS):
+        return [*_find_columns(train, split, (texts, TEXT_COLUMNS, "--text_column")), []]
     if found := _of_two(train, texts, labels):
         texts, labels = found
     wanted = (texts, TEXT_COLUMNS, "--text_column"), (labels, LABEL_COLUMNS, "--label_column")
-    return _find_columns(train, "train", *wanted)
+    return _find_columns(train, split, *wanted)
 
 
 def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]] | None:
@@ -213,7 +251,7 @@ def data_name(source: DataSource) -> str:
 
 def _read_tables(arguments: DataArguments) -> dict[str, Dataset]:
     """Returns the splits that have rows."""
-    if arguments.train_file is not None:
+    if arguments.dataset_name is None:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         if tagged := next((file for file in files.values() if file and suffix_of(file) in TAG_FILES), None):
             raise ValueError(f"the file {tagged!r} has a word and its tag in each line; {TAGGER}")
@@ -237,7 +275,7 @@ def _check_empty_rows(
     empty = {"text": examples.empty_rows()}
     empty["label"] = [row for row, label in enumerate(examples.labels or []) if label is None]
     if any(empty.values()):
-        file = None if arguments.train_file is None else getattr(arguments, f"{split}_file")
+        file = None if arguments.dataset_name is not None else getattr(arguments, f"{split}_file")
         lines = [] if file is None else arguments.text_format.row_lines(file)
         count = len(examples) + len(left_out)
         unit, numbers = ("line", lines) if len(lines) == count else ("row", range(count))
