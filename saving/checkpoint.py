@@ -90,7 +90,12 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
             f"the checkpoint {source!r} holds {shortened(class_name)} of the model type "
             f"{shortened(repr(config.get('model_type')))}; give a checkpoint of this family, one of {', '.join(HEADS)}."
         )
-    model = getattr(vocabless, class_name)(VocablessConfig.from_dict(config)).eval()
+    try:
+        model = getattr(vocabless, class_name)(VocablessConfig.from_dict(config)).eval()
+    except LOADING_ERRORS as error:
+        raise ValueError(
+            f"the config.json of {source!r} fits no model ({first_line(error)}); download the checkpoint again."
+        ) from error
     try:
         check_tensor_names(source, *model.load_state_dict(tensors, strict=False, assign=True))
     except RuntimeError as error:

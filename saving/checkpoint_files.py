@@ -26,6 +26,8 @@ MAX_LETTERS = 300  # of a value, of names, or of the error of another library, i
 # Parts of the names of tensors that a checkpoint may lack: heads, poolers and position numbers.
 OPTIONAL = ("pooler", "classifier", "cls.", "lm_head", "qa_outputs", "predictions", "position_ids")
 
+LAST_WEIGHTS = ("classifier.out_proj.weight", "classifier.weight")  # of the head of a classifier; one for each output
+
 # What `from_pretrained` raises for a missing or damaged checkpoint. The library checks few types in configurations.
 LOADING_ERRORS = (
     *(OSError, ValueError, RuntimeError, MemoryError, SafetensorError, pickle.UnpicklingError, StrictDataclassError),
@@ -104,6 +106,25 @@ def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dic
     needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
     missing = [n for n in needed if n.startswith(encoder) and not any(part in n for part in OPTIONAL)]
     check_tensor_names(source, sorted(missing), ())
+
+
+def check_head(source: str, config: Any, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
+    """Checks that a classifier of texts was saved with an output for each label.
+
+    `config` is that of the checkpoint; the model, and what `from_pretrained` returns with it, may have other labels.
+
+    Raises:
+        ValueError: the numbers differ.
+    """
+    sizes = {name: len(weight) for name, weight in model.named_parameters() if name not in loading_info["missing_keys"]}
+    sizes |= {name: shape[0] for name, shape, *_ in loading_info["mismatched_keys"]}
+    outputs = next((sizes[name] for name in LAST_WEIGHTS if name in sizes), None)
+    is_classifier = any(str(name).endswith("ForSequenceClassification") for name in config.architectures or ())
+    if is_classifier and outputs not in (None, config.num_labels):
+        raise ValueError(
+            f"the head of {source!r} has {outputs} outputs, but its {CONFIG} has {config.num_labels} labels; save or "
+            "download the model again."
+        )
 
 
 def _find(source: str, names: tuple[str, ...]) -> str:

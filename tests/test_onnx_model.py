@@ -111,8 +111,13 @@ SETTINGS |= described(*UTF8)
       for content, problem in (("", "Expecting value"), ("[]", "it holds no object"), ("{}", "it lacks architecture"))),
     *((["FOLDER", "text"], {"model.onnx": graph, "inference.json": json.dumps(SETTINGS | change)}, sentence)
       for graph, change, sentence in (
-          ("", {"max_tokens": "many"}, r"inference\.json' is damaged: it lacks max_tokens, or has another type there"),
-          ("", {"coder_options": []}, "it lacks coder_options"), ("", {}, r"model\.onnx' is damaged: No graph"),
+          ("", {"max_tokens": "many"}, r"inference\.json' is damaged: its max_tokens cannot be 'many'"),
+          ("", {"max_tokens": 0}, "its max_tokens cannot be 0"), ("", {"coder": 1}, "its coder cannot be 1"),
+          ("", {"truncation_side": "middle"}, "its truncation_side cannot be 'middle'"),
+          ("", {"problem_type": "sorting"}, "its problem_type cannot be 'sorting'"),
+          ("", {"labels": [["a"], "b"]}, r"its labels cannot be \[\['a'\], 'b'\]"),
+          ("", {"threshold": None}, "its threshold cannot be None"), ("", {"mask_token": 3}, "its mask_token cannot"),
+          ("", {"coder_options": []}, "its coder_options cannot be"), ("", {}, r"model\.onnx' is damaged: No graph"),
           ("half", {}, r"model\.onnx' is damaged: Protobuf parsing failed; export the model again"))),
 ])  # fmt: skip
 def test_another_head_and_missing_files_are_refused(arguments, files, sentence, tmp_path):

@@ -1,5 +1,6 @@
 """The model and the tokenizer that a run starts from: a row of a table with random weights, or a checkpoint."""
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,11 +26,13 @@ from transformers.utils.hub import cached_file
 from vocabless.loading import load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
+from vocabless.modeling.pretrained_model import check_finite
 from vocabless.saving.checkpoint import check_tokenizer
 from vocabless.saving.checkpoint_files import (
     LOADING_ERRORS,
     check_encoder_tensors,
     check_has_config,
+    check_head,
     check_source,
     first_line,
 )
@@ -65,7 +68,9 @@ class Loaded(NamedTuple):
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    lacks_head: bool = False  # whether a checkpoint has no classifier of this shape, which has random weights then
+    lacks_head: bool = (
+        False  # whether a checkpoint has no classifier of this shape, whose weights are random, or labels
+    )
 
     @property
     def limit(self) -> int:
@@ -98,7 +103,7 @@ def load(
 
     Args:
         source: a row, for random weights; or a checkpoint, a folder or a Hub id, which may end in `@revision`. A head
-            that the checkpoint lacks, or has in another shape, is random.
+            that the checkpoint lacks, or has in another shape, is random; for other labels, it is as good as random.
         head: what is put on the encoder.
         corpus: the text for `subword="train"` and `ngrams="train"`.
         subword: the subword tokenizer of a row that reads subwords, or of the targets of masked LM over words; None is
@@ -200,13 +205,17 @@ def _load_checkpoint(
         tokenizer = VocablessTokenizer.from_pretrained(**_located(source), target_file=subword, **hub_options)
     elif has_targets and tokenizer.target_tokenizer is None:
         _targets(None, head, repr(source))
+    saved = copy.deepcopy(config)
     model_class = _configured(config, head, tokenizer)
     options = {"config": config, "dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     with quiet_library(shows_bars=not os.path.isdir(source)), _errors_of(source):
         model, info = model_class.from_pretrained(**_located(source), **options, **hub_options)
     check_encoder_tensors(source, model, info)
+    check_head(source, saved, model, info)
+    check_finite(source, dict(model.named_parameters()))
     new_tensors = *info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])
-    return Loaded(model, tokenizer, any(name.startswith("classifier.") for name in new_tensors))
+    has_other_labels = config.id2label != saved.id2label
+    return Loaded(model, tokenizer, has_other_labels or any(name.startswith("classifier.") for name in new_tensors))
 
 
 def split_revision(name: str) -> tuple[str, str]:
@@ -276,7 +285,7 @@ def _errors_of(source: str) -> Iterator[None]:
         cause = last.strip() if "trust_remote_code" in last else first_line(error)  # the advice to allow foreign code
         folders = sorted(str(path) for path in Path(source).parent.glob("*") if path.is_dir())
         names = [name for name in (*VARIANTS, *STOCK_SHAPES, *folders) if name != source]
-        near = get_close_matches(source, names, n=4)
+        near = [] if os.path.isdir(source) else get_close_matches(source, names, n=4)
         remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
         raise ValueError(
             f"{source!r} cannot be loaded ({cause}); {remedy} a folder with a complete checkpoint, a Hub id, or a "

@@ -12,7 +12,7 @@ import json
 import reprlib
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,22 @@ SETTINGS, GRAPH_ID = "inference.json", "graph_id"  # a file, and what it has in 
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
 MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
+PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
+FEWEST_TOKENS = 3  # two special ones, and a word
 THRESHOLD = 0.5  # of several labels, where the settings have none
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
+LEGAL: dict[str, Callable[[Any], bool]] = {  # of the settings: name → whether a value is legal
+    **dict.fromkeys(("splitter", "coder", "architecture"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("splitter_options", "coder_options"), lambda value: isinstance(value, dict)),
+    "labels": lambda value: isinstance(value, list) and all(isinstance(label, str | int) for label in value),
+    "mask_token": lambda value: isinstance(value, str | None),
+    "max_tokens": lambda value: isinstance(value, int) and value >= FEWEST_TOKENS,
+    "outputs": lambda value: isinstance(value, list),
+    "problem_type": lambda value: value in (None, *PROBLEM_TYPES),
+    "threshold": lambda value: isinstance(value, int | float) and 0 <= value <= 1,
+    "truncation_side": lambda value: value in ("left", "right"),
+}
 
 
 class OnnxModel:
@@ -55,18 +68,18 @@ class OnnxModel:
         self._made_of = (Path(path).absolute(), threads)
         file, self.settings = read_settings(path)
         self.check(file, self.settings)
-        check_types(file, self.settings, self.needed)
+        check_settings(file, self.settings, self.needed)
         self.blocks = Blocks(self.settings, file.parent)
         self._session = open_session(file, threads)
+        if (read := self._session.get_inputs()[0].shape[-1]) != (written := self.blocks([""]).shape[-1]):
+            raise _damaged(file.with_name(SETTINGS), f"its blocks have {written} elements, the graph's {read}")
         if self._session.get_modelmeta().custom_metadata_map.get(GRAPH_ID, "") not in ("", self.settings.get(GRAPH_ID)):
             raise ValueError(
                 f"{str(file)!r} does not belong to the {SETTINGS} beside it: a process is writing the folder, or was "
                 "stopped while it did; load it again, or export the model once more."
             )
 
-    needed: Mapping[str, type] = {  # of the settings: name → type
-        "splitter": str, "splitter_options": dict, "coder": str, "coder_options": dict, "max_tokens": int
-    }  # fmt: skip
+    needed: tuple[str, ...] = ("splitter", "splitter_options", "coder", "coder_options", "max_tokens")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, and what was pickled, loads its folder again."""
@@ -104,7 +117,7 @@ class OnnxClassifier(OnnxModel):
         threshold: probability from which on one of several labels for a text is given.
     """
 
-    needed: Mapping[str, type] = {**OnnxModel.needed, "labels": list, "problem_type": object}
+    needed = (*OnnxModel.needed, "labels", "problem_type")
 
     def __init__(self, path: str | Path, threads: int = 0) -> None:
         super().__init__(path, threads)
@@ -119,7 +132,7 @@ class OnnxClassifier(OnnxModel):
     @staticmethod
     def check(file: Path, settings: dict[str, Any]) -> None:
         """Raises ValueError if the model is no classifier of texts."""
-        check_types(file, settings, {"architecture": str})
+        check_settings(file, settings, ("architecture",))
         if settings["architecture"] != ARCHITECTURE:
             raise ValueError(f"{str(file)!r} is a {settings['architecture']}; give a {ARCHITECTURE}.")
 
@@ -139,10 +152,7 @@ class OnnxClassifier(OnnxModel):
         return join_sentences(logits, np.concatenate(of_sentences), np.concatenate(texts)) if texts else logits
 
     def __call__(self, texts: Texts) -> list[dict[str, float]]:
-        """Returns label → probability for each text or pair of texts; for a regression, label → number.
-
-        A string is one text, and the list that is returned has one element.
-        """
+        """Returns label → probability for each text or pair of texts, a string is one; for a regression, its number."""
         return [dict(zip(self.labels, row, strict=True)) for row in self.probabilities(texts).tolist()]
 
     def probabilities(self, texts: Texts) -> NDArray[np.float64]:
@@ -270,20 +280,26 @@ def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
     if file is None:
         problem = f"holds none of {', '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
         raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
-    settings_file = file.with_name(SETTINGS)
-    try:
-        settings: Any = json.loads(settings_file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise _damaged(settings_file, str(error)) from error
+    settings = _read_json(file.with_name(SETTINGS))
     if not isinstance(settings, dict):
-        raise _damaged(settings_file, "it holds no object")
+        raise _damaged(file.with_name(SETTINGS), "it holds no object")
     return file, settings
 
 
-def check_types(file: Path, settings: dict[str, Any], needed: Mapping[str, type]) -> None:
-    """Raises ValueError if the settings of a graph lack names of `needed`, or have them in another type."""
-    if wrong := [name for name, kind in needed.items() if name not in settings or not isinstance(settings[name], kind)]:
-        raise _damaged(file.with_name(SETTINGS), f"it lacks {', '.join(wrong)}, or has another type there")
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _damaged(file, str(error)) from error
+
+
+def check_settings(file: Path, settings: dict[str, Any], needed: Sequence[str]) -> None:
+    """Raises ValueError if the settings of a graph lack a name of `needed`, or have a value that is not legal."""
+    if missing := [name for name in needed if name not in settings]:
+        raise _damaged(file.with_name(SETTINGS), f"it lacks {', '.join(missing)}")
+    for name, is_legal in LEGAL.items():
+        if name in settings and not is_legal(settings[name]):
+            raise _damaged(file.with_name(SETTINGS), f"its {name} cannot be {settings[name]!r}")
 
 
 def open_session(file: Path, threads: int) -> Any:
@@ -318,7 +334,7 @@ class Blocks:
     def __init__(self, settings: dict[str, Any], folder: Path) -> None:
         coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
         if ngrams.is_file():
-            coder_options = {**coder_options, "ngrams": json.loads(ngrams.read_text(encoding="utf-8"))}
+            coder_options = {**coder_options, "ngrams": _read_json(ngrams)}
         for kind in ("splitter", "coder"):
             if settings[kind] in READS_VOCABULARY:
                 raise ValueError(

@@ -156,10 +156,14 @@ class VocablessConfig(PreTrainedConfig):
         kwargs["auto_map"] = dict(AUTO_MAP)  # always the code in the same folder, never another repository's
         kwargs["custom_pipelines"] = pipelines_of(kwargs.get("architectures") or [])
         kwargs.setdefault("pad_token_id", 0)
+        labels = kwargs.get("id2label") or {}
+        is_numbered = isinstance(labels, Mapping) and {*map(str, labels)} == {*map(str, range(len(labels)))}
+        if not is_numbered or len({*map(str, labels.values())}) < len(labels):
+            raise ValueError(
+                f"id2label of the configuration is {labels!r}; number the labels from 0 without a gap, each with its "
+                "own name."
+            )
         super().__init__(**kwargs)
-        labels = self.id2label or {}
-        if [*sorted(labels)] != [*range(len(labels))] or len({*labels.values()}) < len(labels):
-            raise ValueError(f"id2label is {labels}; number the labels from 0 without a gap, each with its own name.")
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:

@@ -1,6 +1,9 @@
 """Models that fine-tuning starts from: whole ones only, their heads, and how many tokens of a text they read."""
 
+import json
+import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ from script_runs import coloured, fine_tune, write_csv
 from transformers import AutoConfig, AutoTokenizer
 
 import run_glue
-from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless import VocablessForSequenceClassification, VocablessModel, load_config, load_tokenizer
+from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, is_trained_vocabless
 from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fine_tuning import load_model
@@ -54,10 +58,47 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(tmp_path) -> No
     fine_tune(tmp_path / "run", *flags, "--model_name_or_path", whole)
 
 
+def classifier(folder: Path, labels: Sequence[str]) -> Path:
+    """Writes a classifier with random weights; returns its folder."""
+    config = load_config(VARIANT, id2label=dict(enumerate(labels)))
+    save_checkpoint(VocablessForSequenceClassification(config), load_tokenizer(VARIANT), folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ({"0": "a", "1": "b"}, "has 3 outputs, but its config.json has 2 labels; save or download"),
+        ({str(number): str(number) for number in range(4)}, "has 3 outputs, but its config.json has 4 labels"),
+        (None, "has 3 outputs, but its config.json has 2 labels"),
+        ({"a": "0", "b": "1", "c": "2"}, "number the labels from 0 without a gap"),
+    ],
+)
+def test_a_head_with_other_labels_than_its_config_is_refused(labels, sentence, tmp_path) -> None:
+    folder = classifier(tmp_path / "model", "abc")
+    settings = json.loads((folder / "config.json").read_text())
+    settings = {name: value for name, value in settings.items() if name not in ("id2label", "label2id")}
+    (folder / "config.json").write_text(json.dumps(settings | ({} if labels is None else {"id2label": labels})))
+    with pytest.raises(ValueError, match=sentence):
+        load(str(folder), None, tmp_path)
+    with pytest.raises(ValueError, match=re.escape(str(folder))):
+        load_checkpoint(str(folder))
+
+
+@pytest.mark.parametrize(("labels", "lacks"), [(["no", "yes"], False), (["yes", "no"], True), (["a", "b"], True)])
+def test_a_head_for_other_labels_is_as_good_as_none(labels, lacks, tmp_path) -> None:
+    folder = classifier(tmp_path / "model", labels)
+    assert load_all(str(folder), None, tmp_path).lacks_head is lacks
+
+
 def load(name: str, pairs: list[str] | None, folder: Path):
+    return load_all(name, pairs, folder)[0]
+
+
+def load_all(name: str, pairs: list[str] | None, folder: Path):
     examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
     task = TaskData("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
-    return load_model(GlueArguments(model_name_or_path=name), task, folder)[0]
+    return load_model(GlueArguments(model_name_or_path=name), task, folder)
 
 
 @pytest.mark.parametrize(
