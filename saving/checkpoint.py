@@ -15,6 +15,7 @@ from transformers.tokenization_utils_base import TOKENIZER_CONFIG_FILE
 from transformers.utils.hub import cached_file
 
 import vocabless
+from vocabless.loading import find_model
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.saving.card_heads import HEADS
 from vocabless.saving.checkpoint_files import (
@@ -83,6 +84,7 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
     Raises:
         ValueError: the checkpoint is not complete or not of this family, or the tokenizer does not fit the model.
     """
+    source = find_model(source)
     config, tensors = read_config_and_tensors(source)
     class_name = str(next(iter(config.get("architectures") or ["none"])))
     if config.get("model_type") != VocablessConfig.model_type or class_name not in HEADS:

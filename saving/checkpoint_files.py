@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
+from vocabless.hub_connection import offline_without_hub
 from vocabless.modeling.pretrained_model import OTHER_WEIGHTS, WEIGHTS_ID, check_finite
 from vocabless.public_names import has_path_shape
 from vocabless.saving.run_folder import read_json
@@ -137,7 +138,8 @@ def _find(source: str, names: tuple[str, ...]) -> str:
     reasons = []
     for name in names:
         try:
-            return str(cached_file(source, name))
+            with offline_without_hub(source):
+                return str(cached_file(source, name))
         except OSError as error:
             reasons.append(first_line(error))
     raise ValueError(

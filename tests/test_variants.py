@@ -166,6 +166,9 @@ def test_an_unknown_variant_and_a_useless_or_missing_tokenizer_are_refused(
 def test_the_encoders_of_the_package_are_found_by_their_names_at_once(tmp_path, monkeypatch):
     for language, name in ENCODERS.items():
         assert find_model(name) == default_encoder(language)
+        assert find_model(language) == default_encoder(language)
+        others = GlueArguments(teacher=name, tokenizer_name=language)
+        assert (others.teacher, others.tokenizer_name) == (default_encoder(language),) * 2
         for arguments in (GlueArguments, PretrainingArguments):
             assert arguments(model_name_or_path=name).model_name_or_path == default_encoder(language)
     monkeypatch.chdir(tmp_path)

@@ -23,7 +23,8 @@ from transformers.utils import SAFE_WEIGHTS_NAME
 from transformers.utils import logging as transformers_logging
 from transformers.utils.hub import cached_file
 
-from vocabless.loading import load_config, load_tokenizer
+from vocabless.hub_connection import offline_without_hub
+from vocabless.loading import ENCODERS, load_config, load_tokenizer
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.modeling.pretrained_model import check_finite
@@ -279,12 +280,13 @@ def quiet_library(shows_bars: bool) -> Iterator[None]:
 def _errors_of(source: str) -> Iterator[None]:
     """Makes one sentence of what `from_pretrained` raises for a checkpoint."""
     try:
-        yield
+        with offline_without_hub(source):
+            yield
     except LOADING_ERRORS as error:
         *_, last = str(error).splitlines() or [""]
         cause = last.strip() if "trust_remote_code" in last else first_line(error)  # the advice to allow foreign code
         folders = sorted(str(path) for path in Path(source).parent.glob("*") if path.is_dir())
-        names = [name for name in (*VARIANTS, *STOCK_SHAPES, *folders) if name != source]
+        names = [name for name in (*ENCODERS.values(), *VARIANTS, *STOCK_SHAPES, *folders) if name != source]
         near = [] if os.path.isdir(source) else get_close_matches(source, names, n=4)
         remedy = f"did you mean {' or '.join(near)}? Else give" if near else "give"
         raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any
 from transformers.utils import CONFIG_NAME
 from transformers.utils.hub import cached_file
 
+from vocabless.hub_connection import offline_without_hub
 from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.public_names import model_of_run
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -109,15 +110,18 @@ def default_encoder(language: str = "english") -> str:
 
 
 def find_model(name: str) -> str:
-    """Returns the folder of an encoder that this package carries for its name, or of the only model of a run.
+    """Returns the folder of a model: of an encoder that this package carries, or of the only model of a run.
 
-    Any other name stays as it is. Raises ValueError: a run has several models.
+    The former is given by its name or its language, see `default_encoder`. Any other name is returned as it is.
+
+    Raises:
+        ValueError: a run has several models.
 
     Example:
         >>> find_model("you/base")
         'you/base'
     """
-    languages = {encoder: language for language, encoder in ENCODERS.items()}
+    languages = {encoder: language for language, encoder in ENCODERS.items()} | {each: each for each in ENCODERS}
     return model_of_run(name) if os.path.exists(name) or name not in languages else default_encoder(languages[name])
 
 
@@ -149,7 +153,7 @@ def _encoder_config(variant: Variant) -> dict[str, Any]:
 
 def find_subword(source: str | os.PathLike[str]) -> str:
     """Returns the path of the `tokenizer.json` of a file, a folder or a Hub id. Raises ValueError if there is none."""
-    source = os.fspath(source)
+    source = find_model(os.fspath(source))
     if os.path.isfile(source):
         return source
     if os.path.isdir(source):
@@ -161,9 +165,10 @@ def find_subword(source: str | os.PathLike[str]) -> str:
         f"the subword tokenizer {source!r} is neither a file, a folder nor a reachable Hub repository; "
         "give subword=, the path of a tokenizer.json."
     )
-    if source.endswith(".json"):  # a file: without a network, the library would ask the Hub for 23 seconds
+    if source.endswith(".json"):  # a file
         raise ValueError(refusal)
     try:
-        return str(cached_file(source, "tokenizer.json"))
+        with offline_without_hub(source):
+            return str(cached_file(source, "tokenizer.json"))
     except OSError as error:
         raise ValueError(refusal) from error

@@ -153,6 +153,7 @@ class GlueArguments(ModelArguments):
         super().__post_init__()
         self.is_model_given = self.model_name_or_path is not None
         self.model_name_or_path = find_model(self.model_name_or_path or default_encoder())
+        self.teacher, self.tokenizer_name = (name and find_model(name) for name in (self.teacher, self.tokenizer_name))
         for name in ("unlabelled", "augment"):
             if self.teacher is None and getattr(self, name):
                 raise ValueError(f"--{name} needs a model that labels texts; give --teacher, or leave it out.")

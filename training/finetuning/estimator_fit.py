@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, PreTrainedModel
 
+from vocabless.loading import find_model
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.public_names import without_paths
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
@@ -133,6 +134,7 @@ def load(
     Raises:
         ValueError: it is no classifier of texts of ours, of another problem type, or of pairs, unless `pairs` is true.
     """
+    source = find_model(source)
     model, tokenizer = load_checkpoint(source)
     config: Any = model.config
     results = read_record(source)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+from vocabless.hub_connection import offline_without_hub
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_source
@@ -85,7 +86,8 @@ def label_order(name: str, problem: Problem, trust_remote_code: bool) -> list[in
     """
     check_source(name)
     try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+        with offline_without_hub(name):
+            config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
     except LOADING_ERRORS as error:
         raise _refusal(name, error) from error
     theirs, ours = [config.id2label[index] for index in sorted(config.id2label)], problem.labels or ["0"]

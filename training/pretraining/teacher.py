@@ -17,6 +17,7 @@ from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 from numpy.typing import NDArray
 
+from vocabless.hub_connection import offline_without_hub
 from vocabless.public_names import without_path
 from vocabless.saving.checkpoint_files import check_source, first_line
 from vocabless.saving.stock_models import SMALLEST_VOCABULARY
@@ -55,10 +56,10 @@ class SentenceTeacher:
             raise ValueError('a teacher needs sentence-transformers; run pip install "vocabless[distill]".') from error
         check_source(source)
         dtype = torch.bfloat16 if use_bf16 else torch.float32
+        options = {"model_kwargs": {"dtype": dtype}, "trust_remote_code": trust_remote_code}
         try:
-            self._model = SentenceTransformer(
-                source, model_kwargs={"dtype": dtype}, trust_remote_code=trust_remote_code
-            ).eval()
+            with offline_without_hub(source):
+                self._model = SentenceTransformer(source, **options).eval()
         except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
             raise ValueError(
                 f"the teacher {source!r} cannot be loaded ({first_line(error)}); give a folder or a Hub id with a "
