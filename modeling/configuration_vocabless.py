@@ -31,6 +31,7 @@ CUSTOM_PIPELINES = {
     )
 }
 
+PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
 POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
 
 # Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
@@ -150,9 +151,12 @@ class VocablessConfig(PreTrainedConfig):
         kwargs["auto_map"] = dict(AUTO_MAP)  # always the code in the same folder, never another repository's
         kwargs["custom_pipelines"] = pipelines_of(kwargs.get("architectures") or [])
         kwargs.setdefault("pad_token_id", 0)
+        if kwargs.get("problem_type") not in (None, *PROBLEM_TYPES):
+            raise ValueError(f"problem_type is {kwargs['problem_type']!r}; give one of {', '.join(PROBLEM_TYPES)}.")
         labels = kwargs.get("id2label") or {}
         is_numbered = isinstance(labels, Mapping) and {*map(str, labels)} == {*map(str, range(len(labels)))}
-        if not is_numbered or len({*map(str, labels.values())}) < len(labels):
+        names = {str(name) for name in labels.values() if isinstance(name, str | int)} if is_numbered else ()
+        if not is_numbered or len(names) < len(labels):
             raise ValueError(
                 f"id2label of the configuration is {labels!r}; number the labels from 0 without a gap, each with its "
                 "own name."

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 from transformers.utils.hub import cached_file
 
 from vocabless.hub_connection import offline_without_hub
+from vocabless.modeling.configuration_vocabless import VocablessConfig
 from vocabless.modeling.pretrained_model import OTHER_WEIGHTS, WEIGHTS_ID, check_finite
 from vocabless.public_names import has_path_shape
 from vocabless.saving.run_folder import read_json
@@ -96,17 +97,21 @@ def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable
 
 
 def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
-    """Checks that no tensor of a loaded model's encoder is random. Heads and poolers may be.
+    """Checks that no tensor of a loaded model's encoder is random, or of ours left out. Heads and poolers may be.
 
     `loading_info` is what `from_pretrained` returns with `output_loading_info=True`.
 
     Raises:
-        ValueError: the checkpoint lacks tensors of the encoder, or has them in other shapes.
+        ValueError: the checkpoint lacks tensors of the encoder, has them in other shapes, or one of ours has more.
     """
     encoder = f"{model.base_model_prefix}." if model is not model.base_model else ""
     needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
-    missing = [n for n in needed if n.startswith(encoder) and not any(part in n for part in OPTIONAL)]
-    check_tensor_names(source, sorted(missing), ())
+    # A stock encoder may have tensors that another version of the library needs.
+    found = loading_info["unexpected_keys"] if encoder and isinstance(model.config, VocablessConfig) else ()
+    names = (
+        [n for n in names if n.startswith(encoder) and not any(p in n for p in OPTIONAL)] for names in (needed, found)
+    )
+    check_tensor_names(source, *map(sorted, names))
 
 
 def check_head(source: str, config: Any, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:

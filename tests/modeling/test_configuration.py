@@ -87,6 +87,7 @@ def test_the_callers_encoder_configuration_is_not_changed():
     ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
     ({"classifier_dropout": float("nan")}, r"classifier_dropout is nan; give a number from 0 to 1, or None"),
     ({"architectures": [1]}, r"; correct config"), ({"id2label": [1]}, r"id2label .* is \[1\]; number"),
+    ({"id2label": {"0": ["a"], "1": "b"}}, r"number the labels"), ({"problem_type": "x"}, r"problem_type is 'x'; give"),
     ({"dtype": "x"}, r"; correct config"),
 ])  # fmt: skip
 def test_a_wrong_value_in_a_file_is_refused_in_one_sentence(options, message):

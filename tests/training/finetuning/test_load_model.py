@@ -32,6 +32,11 @@ def lose_a_tensor(file: Path) -> None:
     save_file({name: tensor for name, tensor in tensors.items() if name != TENSOR}, file, {"format": "pt"})
 
 
+def gain_a_tensor(file: Path) -> None:
+    tensors = load_file(file) | {"vocabless.encoder.encoder.layer.9.weight": torch.zeros(2)}
+    save_file(tensors, file, {"format": "pt"})
+
+
 def truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:1000])
 
@@ -48,6 +53,7 @@ def test_a_damaged_checkpoint_is_refused_and_blocks_no_other_run(tmp_path) -> No
     flags = ["--train_file", write_csv(tmp_path / "texts.csv", coloured(40)), "--max_steps", "1"]
     for damage, sentence in (
         (lose_a_tensor, f"lacks the tensors vocabless.{TENSOR}; give a complete one"),
+        (gain_a_tensor, "has the unexpected tensors vocabless.encoder.encoder.layer.9.weight; give a complete one"),
         (truncate, "cannot be loaded (Error while deserializing header"),
         (pickle_a_program, "cannot be loaded (Weights only load failed"),
     ):
