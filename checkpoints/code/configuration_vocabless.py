@@ -99,9 +99,9 @@ class VocablessConfig(PreTrainedConfig):
 
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` or
-            `classifier_threshold` is no probability, `classifier_pooling` is unknown or has no wide part, labels have
-            gaps or the same name, or `encoder_config` has no `model_type`, is one of this family or has a value of a
-            wrong type.
+            `classifier_threshold` is no probability, `classifier_pooling` is unknown or has no wide part,
+            `problem_type` is unknown, labels have gaps or the same name, or `encoder_config` has no `model_type`, is
+            one of this family or has a value of a wrong type.
     """
 
     model_type = "vocabless"

@@ -165,7 +165,7 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         class_weight: "balanced", or a dictionary label → weight, as in scikit-learn; of several labels, a list of such
             dictionaries.
         random_state: seed, generator of numpy or None, as in scikit-learn. No global generator is changed.
-        verbose: whether an encoder that was chosen is named, and fine-tuning says what it does and shows a bar.
+        verbose: whether an encoder that was chosen is named, and what takes seconds says what it does and shows a bar.
 
     Attributes:
         classes_: the labels, sorted; of several labels, the names of the columns or their numbers.

@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix, diags, hstack
 from scipy.special import rel_entr
 from threadpoolctl import ThreadpoolController
 from transformers import PreTrainedModel
+from transformers.utils import logging
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.wide_layer import WideLayer
@@ -36,6 +37,7 @@ MAX_CHOICE_CELLS = 400_000  # rows times labels; beyond, they are chosen on one 
 MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
 MAX_WIDE_ROWS, MIN_WIDE_ROWS = 1 << 15, 1 << 10  # of a wide part; with so many labels that fewer fit, there is none
 MAX_WIDE_BYTES = 1_400_000  # of its rows in 8 bits
+SILENT_SECONDS = 2  # of fits, after which they show a bar
 FACTOR_BYTES = 4  # of each of these rows
 
 
@@ -336,10 +338,13 @@ def _held_out(
     """Returns strength → the logits of `held_out_logits`, of the first folds, with the temperature 1."""
     rows, outputs = np.concatenate(folds), problem.config["num_labels"]
     logits = {strength: np.full((len(targets), outputs), np.nan) for strength in strengths}
-    for held_out in filter(len, folds[:num_scored]):  # of a few groups of copies, some folds have none
-        rest = np.setdiff1d(rows, held_out)
-        linear = LinearProblem(problem, features.select(rest), [targets[row] for row in rest], wide_weight)
-        scored = features.select(held_out)
-        for strength, of_rows in logits.items():
-            of_rows[held_out] = linear.solve(strength).logits(scored)
+    parts = [fold for fold in folds[:num_scored] if len(fold)]  # of a few groups of copies, some folds have none
+    with logging.tqdm(total=len(parts) * len(strengths), desc="Head", delay=SILENT_SECONDS, leave=False) as bar:
+        for held_out in parts:
+            rest = np.setdiff1d(rows, held_out)
+            linear = LinearProblem(problem, features.select(rest), [targets[row] for row in rest], wide_weight)
+            scored = features.select(held_out)
+            for strength, of_rows in logits.items():
+                of_rows[held_out] = linear.solve(strength).logits(scored)
+                bar.update()
     return logits

@@ -12,6 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
+from transformers.utils import logging as transformers_logging
 
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning import first_head
@@ -38,6 +39,15 @@ CLASSES = (VECTORS @ chance.normal(size=(8, 3))).argmax(1)
 SETTINGS = Settings(0.3)
 ONCE = np.ones(90)
 LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)
+
+
+@pytest.mark.parametrize(("seconds", "shows_bars"), [(0, True), (0, False), (2, True)])
+def test_fits_that_take_long_show_a_bar_unless_bars_are_off(seconds, shows_bars, monkeypatch, capsys):
+    monkeypatch.setattr(first_head, "SILENT_SECONDS", seconds)
+    monkeypatch.setattr(transformers_logging, "_tqdm_active", shows_bars)
+    targets = CLASSES.tolist()
+    held_out_logits(SingleLabel(["a", "b", "c"]), Features(VECTORS), targets, folds_of(targets), SETTINGS)
+    assert ("Head: " in capsys.readouterr().err) == (seconds == 0 and shows_bars)
 
 
 @pytest.mark.parametrize(("problem", "targets", "model", "tolerance"), [

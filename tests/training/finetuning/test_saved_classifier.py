@@ -122,6 +122,6 @@ def test_a_model_that_cannot_read_the_rows_is_refused(tmp_path) -> None:
         ("hashgram-nano", "is no classifier of texts"),
         (headless, "lacks weights of its head"),
         (pairs, "reads pairs of texts, but new has single texts"),
-        (odd, "has problem_type 'sorting'; write one of single_label_classification"),
+        (odd, "problem_type is 'sorting'; give one of single_label_classification"),
     ):
         assert sentence in refusal(run_glue.main, *flags, model)
