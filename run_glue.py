@@ -38,9 +38,10 @@ from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.saved_classifier import score_test_file
 from vocabless.training.finetuning.sources import data_name, describe_own_data
 from vocabless.training.load import split_revision
+from vocabless.training.process import prepare_process
 from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save
-from vocabless.training.script import ScriptParser, fingerprint, set_logging
+from vocabless.training.script import ScriptParser, fingerprint
 
 # A flag of the command line → the recipe's flag that it takes the place of.
 OWN_DATA = dict.fromkeys(("train_file", "dataset_name"), "task_name")
@@ -81,14 +82,13 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
 
     # 1. What can be refused without data; then the data: of GLUE, of files, or of the Hub.
-    set_logging(training)
+    prepare_process(training)
     check_model(arguments)
     chooses_encoder = not arguments.is_model_given and data_arguments.task_name is None
     chosen_rate = "" if chooses_encoder else choose_learning_rate(arguments, training)
     training.do_predict |= data_arguments.test_file is not None
     if data_arguments.is_test_alone:
-        report = score_test_file(arguments, training, data_arguments)
-        print(*[report] * is_main, sep="\n", flush=True)
+        print(*[score_test_file(arguments, training, data_arguments)] * is_main, sep="\n", flush=True)
         return
     tasks = load_tasks(arguments, training, data_arguments)
     choice = choose_encoder(tasks[0]) if chooses_encoder else None

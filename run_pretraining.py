@@ -17,8 +17,8 @@ from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.pretraining.objective import Objective
+from vocabless.training.process import prepare_process
 from vocabless.training.run import dry_run, run
-from vocabless.training.script import set_logging
 
 
 def main(argv: list[str] | None = None, program: str = "run_pretraining.py") -> None:
@@ -38,7 +38,7 @@ def pretrain(objective: Objective) -> None:
     """
     training, folder, is_dry = objective.training, objective.folder, objective.arguments.dry_run
     is_main = training.process_index == 0
-    set_logging(training)
+    prepare_process(training)
     if is_dry:
         outcome, last = dry_run(objective), "It works; nothing was kept."
     else:

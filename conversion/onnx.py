@@ -25,7 +25,8 @@ from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, s
 from vocabless.conversion.onnx_export.settings import describe_length, inference_settings
 from vocabless.joined_code import PROGRAM, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
-from vocabless.onnx_model import GRAPH_ID, MODEL_FILES, SETTINGS
+from vocabless.onnx_model import GRAPH_ID
+from vocabless.onnx_settings import MODEL_FILES, SETTINGS
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.tables import markdown_table

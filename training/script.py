@@ -1,6 +1,5 @@
 """The command line of both scripts: dataclasses become flags, recipes become defaults; the flags that both have."""
 
-import atexit
 import copy
 import dataclasses
 import json
@@ -8,9 +7,7 @@ import logging
 import math
 import os
 import re
-import shutil
 import sys
-import tempfile
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import datasets
 import torch
 import yaml
 from transformers import HfArgumentParser, TrainingArguments
 from transformers.trainer_utils import HubStrategy
-from transformers.utils import logging as transformers_logging
 
 from vocabless.first_look import hint
 from vocabless.overrides import parse_overrides
@@ -244,30 +239,6 @@ def fingerprint(arguments: ModelArguments, training: ScriptTrainingArguments, *m
         values |= dataclasses.asdict(flags)
     ignored = {*IGNORED_FLAGS, "seed"} if "seeds" in values else {*IGNORED_FLAGS}
     return {name: value for name, value in values.items() if name not in ignored}
-
-
-def set_logging(training: ScriptTrainingArguments) -> None:
-    """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub.
-
-    Warns if `accelerate launch` was asked for several processes, for which it sets an address, and started one.
-    If nothing can be written into the cache of `datasets`, a temporary folder takes its place.
-    """
-    if {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys() and training.world_size == 1:
-        _LOGGER.warning(
-            "accelerate launch was asked for several processes and started one, since on a CPU it needs MPI for more; "
-            "give it --multi_gpu in place of --cpu, and the script --use_cpu true, or use torchrun --nproc_per_node."
-        )
-    cache = Path(datasets.config.HF_DATASETS_CACHE)
-    if not os.access(next(folder for folder in (cache, *cache.absolute().parents) if folder.is_dir()), os.W_OK):
-        datasets.config.HF_DATASETS_CACHE = Path(tempfile.mkdtemp())
-        atexit.register(shutil.rmtree, datasets.config.HF_DATASETS_CACHE, ignore_errors=True)
-    if training.disable_tqdm:
-        datasets.disable_progress_bars()
-        transformers_logging.disable_progress_bar()
-    else:
-        datasets.enable_progress_bars()
-        transformers_logging.enable_progress_bar()
-    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def list_recipes() -> list[str]:

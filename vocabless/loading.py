@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import CONFIG_NAME
 from transformers.utils.hub import cached_file
 
 from vocabless.hub_connection import offline_without_hub

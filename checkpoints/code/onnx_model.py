@@ -92,6 +92,61 @@ def _is_mark(block: BlockArray) -> bool:
     return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
 
 
+# ---- onnx_settings.py ------------------------------------------------------------------------------------------------
+# The settings of an ONNX graph: inference.json, the file beside it.
+
+SETTINGS = "inference.json"
+MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
+PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
+FEWEST_TOKENS = 3  # two special ones, and a word
+LEGAL: dict[str, Callable[[Any], bool]] = {  # of the settings: name → whether a value is legal
+    **dict.fromkeys(("splitter", "coder", "architecture"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("splitter_options", "coder_options"), lambda value: isinstance(value, dict)),
+    "labels": lambda value: isinstance(value, list) and all(isinstance(label, str | int) for label in value),
+    "mask_token": lambda value: isinstance(value, str | None),
+    "max_tokens": lambda value: isinstance(value, int) and value >= FEWEST_TOKENS,
+    "outputs": lambda value: isinstance(value, list),
+    "problem_type": lambda value: value in (None, *PROBLEM_TYPES),
+    "threshold": lambda value: isinstance(value, int | float) and 0 <= value <= 1,
+    "truncation_side": lambda value: value in ("left", "right"),
+}
+
+
+def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """Returns the .onnx file that a path means, see `OnnxModel`, and its settings, the content of inference.json."""
+    files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
+    file = next(filter(Path.is_file, files), None)
+    if file is None:
+        problem = f"holds none of {', '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
+        raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
+    settings = read_json(file.with_name(SETTINGS))
+    if not isinstance(settings, dict):
+        raise damaged(file.with_name(SETTINGS), "it holds no object")
+    return file, settings
+
+
+def read_json(file: Path) -> Any:
+    """Returns the content of a file. Raises ValueError if it is no JSON."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise damaged(file, str(error)) from error
+
+
+def check_settings(file: Path, settings: dict[str, Any], needed: Sequence[str]) -> None:
+    """Raises ValueError if the settings of a graph lack a name of `needed`, or have a value that is not legal."""
+    if missing := [name for name in needed if name not in settings]:
+        raise damaged(file.with_name(SETTINGS), f"it lacks {', '.join(missing)}")
+    for name, is_legal in LEGAL.items():
+        if name in settings and not is_legal(settings[name]):
+            raise damaged(file.with_name(SETTINGS), f"its {name} cannot be {settings[name]!r}")
+
+
+def damaged(file: Path, problem: str) -> ValueError:
+    """Returns an error of one sentence for a file of an exported model."""
+    return ValueError(f"{str(file)!r} is damaged: {problem}; export the model again.")
+
+
 # ---- options.py ------------------------------------------------------------------------------------------------------
 # Makes splitters and coders from the names and options in a configuration.
 
@@ -1245,26 +1300,12 @@ def _kept_range(length: int, count: int, side: str) -> Range:
 Text = str | tuple[str, str]  # a text, or a pair of texts
 Texts = str | Iterable[Text]  # a list, also a column of numpy, pandas, Polars or Arrow, or what yields texts
 ARCHITECTURE = "VocablessForSequenceClassification"
-SETTINGS, GRAPH_ID = "inference.json", "graph_id"  # a file, and what it has in common with its graphs
+GRAPH_ID = "graph_id"  # what the settings and the graphs of a folder have in common
 VECTORS = "sentence_embedding"  # output of a sentence encoder's graph
-MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
 READS_VOCABULARY = ("subword", "lsh-pieces", "lsh-index-pieces")
-PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
-FEWEST_TOKENS = 3  # two special ones, and a word
 THRESHOLD = 0.5  # of several labels, where the settings have none
 BATCH = 64  # texts that are read at once
 LARGEST_INT8 = 127
-LEGAL: dict[str, Callable[[Any], bool]] = {  # of the settings: name → whether a value is legal
-    **dict.fromkeys(("splitter", "coder", "architecture"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("splitter_options", "coder_options"), lambda value: isinstance(value, dict)),
-    "labels": lambda value: isinstance(value, list) and all(isinstance(label, str | int) for label in value),
-    "mask_token": lambda value: isinstance(value, str | None),
-    "max_tokens": lambda value: isinstance(value, int) and value >= FEWEST_TOKENS,
-    "outputs": lambda value: isinstance(value, list),
-    "problem_type": lambda value: value in (None, *PROBLEM_TYPES),
-    "threshold": lambda value: isinstance(value, int | float) and 0 <= value <= 1,
-    "truncation_side": lambda value: value in ("left", "right"),
-}
 
 
 class OnnxModel:
@@ -1288,7 +1329,7 @@ class OnnxModel:
         self.blocks = Blocks(self.settings, file.parent)
         self._session = open_session(file, threads)
         if (read := self._session.get_inputs()[0].shape[-1]) != (written := self.blocks([""]).shape[-1]):
-            raise _damaged(file.with_name(SETTINGS), f"its blocks have {written} elements, the graph's {read}")
+            raise damaged(file.with_name(SETTINGS), f"its blocks have {written} elements, the graph's {read}")
         if self._session.get_modelmeta().custom_metadata_map.get(GRAPH_ID, "") not in ("", self.settings.get(GRAPH_ID)):
             raise ValueError(
                 f"{str(file)!r} does not belong to the {SETTINGS} beside it: a process is writing the folder, or was "
@@ -1342,7 +1383,7 @@ class OnnxClassifier(OnnxModel):
         width = self.width("logits")
         if not len({*map(str, self.labels)}) == len(self.labels) == width:
             problem = f"its labels, {self.labels}, are not {width} different names, one for each output of the graph"
-            raise _damaged(read_settings(path)[0].with_name(SETTINGS), problem)
+            raise damaged(read_settings(path)[0].with_name(SETTINGS), problem)
         self.threshold: float = self.settings.get("threshold", THRESHOLD)
 
     @staticmethod
@@ -1489,35 +1530,6 @@ def as_int8(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     return np.rint(vectors * (LARGEST_INT8 / np.where(largest > 0, largest, 1))).astype(np.int8)
 
 
-def read_settings(path: str | Path) -> tuple[Path, dict[str, Any]]:
-    """Returns the .onnx file that a path means, see `OnnxModel`, and its settings, the content of inference.json."""
-    files = [Path(path) / name for name in MODEL_FILES] if Path(path).is_dir() else [Path(path)]
-    file = next(filter(Path.is_file, files), None)
-    if file is None:
-        problem = f"holds none of {', '.join(MODEL_FILES)}" if Path(path).is_dir() else "does not exist"
-        raise ValueError(f"{str(path)!r} {problem}; give the folder or a file of an exported model.")
-    settings = _read_json(file.with_name(SETTINGS))
-    if not isinstance(settings, dict):
-        raise _damaged(file.with_name(SETTINGS), "it holds no object")
-    return file, settings
-
-
-def _read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise _damaged(file, str(error)) from error
-
-
-def check_settings(file: Path, settings: dict[str, Any], needed: Sequence[str]) -> None:
-    """Raises ValueError if the settings of a graph lack a name of `needed`, or have a value that is not legal."""
-    if missing := [name for name in needed if name not in settings]:
-        raise _damaged(file.with_name(SETTINGS), f"it lacks {', '.join(missing)}")
-    for name, is_legal in LEGAL.items():
-        if name in settings and not is_legal(settings[name]):
-            raise _damaged(file.with_name(SETTINGS), f"its {name} cannot be {settings[name]!r}")
-
-
 def open_session(file: Path, threads: int) -> Any:
     """Returns an onnxruntime session of a graph. Raises ValueError if the file is damaged."""
     import onnxruntime
@@ -1529,11 +1541,7 @@ def open_session(file: Path, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except errors as error:
-        raise _damaged(file, str(error).rpartition(":")[2].rstrip(".")) from error
-
-
-def _damaged(file: Path, problem: str) -> ValueError:
-    return ValueError(f"{str(file)!r} is damaged: {problem}; export the model again.")
+        raise damaged(file, str(error).rpartition(":")[2].rstrip(".")) from error
 
 
 class Blocks:
@@ -1550,7 +1558,7 @@ class Blocks:
     def __init__(self, settings: dict[str, Any], folder: Path) -> None:
         coder_options, ngrams = settings["coder_options"], folder / "ngrams.json"
         if ngrams.is_file():
-            coder_options = {**coder_options, "ngrams": _read_json(ngrams)}
+            coder_options = {**coder_options, "ngrams": read_json(ngrams)}
         for kind in ("splitter", "coder"):
             if settings[kind] in READS_VOCABULARY:
                 raise ValueError(

@@ -15,6 +15,7 @@ import run_pretraining
 from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
+from vocabless.training.process import prepare_process
 from vocabless.training.script import (
     COUNT,
     POSITIVE,
@@ -25,7 +26,6 @@ from vocabless.training.script import (
     check_limits,
     fingerprint,
     flag,
-    set_logging,
     split_batch,
 )
 
@@ -205,21 +205,21 @@ def test_a_launcher_that_starts_one_process_in_place_of_several_is_warned_of(mon
     """The variables are those of `accelerate launch --cpu --num_processes N`, which sets the address for N > 1."""
     training = ScriptTrainingArguments(use_cpu=True)
     monkeypatch.setenv("ACCELERATE_USE_CPU", "True")
-    set_logging(training)
+    prepare_process(training)
     assert not caplog.records
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    set_logging(training)
+    prepare_process(training)
     assert "started one, since on a CPU it needs MPI" in caplog.text and "torchrun --nproc_per_node" in caplog.text
     monkeypatch.setattr(ScriptTrainingArguments, "world_size", 2)  # by MPI
     caplog.clear()
-    set_logging(training)
+    prepare_process(training)
     assert not caplog.records
 
 
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache" / "datasets")
-    set_logging(ScriptTrainingArguments(output_dir="unused"))
+    prepare_process(ScriptTrainingArguments(output_dir="unused"))
     assert datasets.config.HF_DATASETS_CACHE == tmp_path / "cache" / "datasets"
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
-    set_logging(ScriptTrainingArguments(output_dir="unused"))
+    prepare_process(ScriptTrainingArguments(output_dir="unused"))
     assert datasets.config.HF_DATASETS_CACHE.is_dir() and not datasets.config.HF_DATASETS_CACHE.is_relative_to(tmp_path)

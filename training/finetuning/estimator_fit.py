@@ -136,7 +136,6 @@ def load(
     """
     source = find_model(source)
     model, tokenizer = load_checkpoint(source)
-    config: Any = model.config
     results = read_record(source)
     if not isinstance(model, VocablessForSequenceClassification) or (results.get("is_pair") and not pairs):
         reads = "pairs of texts" if results.get("is_pair") else f"the head {type(model).__name__}"

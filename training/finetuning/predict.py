@@ -27,7 +27,8 @@ from tqdm import tqdm
 
 import vocabless.short_waits  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_with_message
-from vocabless.onnx_model import READS_VOCABULARY, SETTINGS, OnnxClassifier, Text, read_settings
+from vocabless.onnx_model import READS_VOCABULARY, OnnxClassifier, Text
+from vocabless.onnx_settings import SETTINGS, read_settings
 from vocabless.public_names import has_path_shape, model_of_run
 from vocabless.saving.run_folder import RESULTS, read_json
 from vocabless.texts.text_format import TextFormat

@@ -55,7 +55,8 @@ def score_test_file(arguments: GlueArguments, training: GlueTrainingArguments, d
     Raises:
         ValueError: the model is no classifier of such rows, or the rows cannot be read.
     """
-    source, hub_options = arguments.model_name_or_path, {"trust_remote_code": arguments.trust_remote_code}
+    source = arguments.model_name_or_path
+    hub_options: Any = {"trust_remote_code": arguments.trust_remote_code}
     config: Any = load_checkpoint_config(source, **hub_options) if is_checkpoint(source) else None
     if not any(str(name).endswith(ARCHITECTURE) for name in getattr(config, "architectures", None) or ()):
         raise ValueError(

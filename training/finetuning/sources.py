@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from datasets import Dataset
 
@@ -110,7 +111,7 @@ def _read_splits(
         for split, table in tables.items()
     }
     cells = {split: part.labels for split, part in examples.items() if part.labels is not None}
-    problem, parsed = None, {}
+    problem, parsed = None, dict[str, list[Any]]()
     if cells:
         feature = tables[next(iter(cells))].features[labels[0]]
         problem, parsed = parse_labels(cells, labels, feature, arguments)

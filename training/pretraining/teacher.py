@@ -56,7 +56,7 @@ class SentenceTeacher:
             raise ValueError('a teacher needs sentence-transformers; run pip install "vocabless[distill]".') from error
         check_source(source)
         dtype = torch.bfloat16 if use_bf16 else torch.float32
-        options = {"model_kwargs": {"dtype": dtype}, "trust_remote_code": trust_remote_code}
+        options: Any = {"model_kwargs": {"dtype": dtype}, "trust_remote_code": trust_remote_code}
         try:
             with offline_without_hub(source):
                 self._model = SentenceTransformer(source, **options).eval()
