@@ -152,10 +152,10 @@ def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_ins
     (libraries / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     run(sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--target", str(libraries), str(wheel))
 
-    start = read("README.md").partition("## Quick start")[2].partition("\n## ")[0]
+    start = read("README.md").partition("## Models")[0]
     programs = re.findall(r"^```python\n(.*?)^```$", start, re.M | re.S)
-    commands = re.findall(r"^vocabless (.*)$", start, re.M)
-    assert len(programs) == 3 and len(commands) == 3
+    commands = re.findall(r"^vocabless ((?:space|finetune|predict|search) .*)$", start, re.M)
+    assert len(programs) == 3 and len(commands) == 4
     python, work = str(tmp_path / "env" / "bin" / "python"), tmp_path / "work"
     (work / "docs").mkdir(parents=True)
     (work / "docs" / "banks.txt").write_text("A bank holds our money. The river bank is muddy.")
@@ -163,11 +163,12 @@ def test_the_first_lines_of_the_readme_run_where_a_wheel_from_the_archive_is_ins
     for name in ("tickets.csv", "more.csv"):
         (work / name).write_text(f"text,label\n{rows}")
     inside = f"import vocabless; assert vocabless.__file__.startswith({str(libraries)!r})\n"
-    assert run(python, "-c", inside + "".join(programs), folder=work).startswith("['money']\n")
+    printed = run(python, "-c", inside + "".join(programs), folder=work).splitlines()
+    assert printed == re.findall(r"^print\(.*\)  # (.*)$", "".join(programs), re.M)
     for command in commands:
         words = shlex.split(command, comments=True)
         run(python, "-m", "vocabless", *words, folder=work)
-        assert words[0] == "finetune" or (work / words[-1] / "index.html").is_file()
+        assert words[0] in ("finetune", "predict") or (work / words[-1] / "index.html").is_file()
     assert list(work.glob("runs/tickets/*/seed-*/predictions.jsonl"))
 
 
