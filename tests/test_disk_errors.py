@@ -7,7 +7,7 @@ from collections import namedtuple
 import pytest
 from safetensors import SafetensorError
 
-from vocabless import disk_errors
+from vocabless import VocablessModel, disk_errors, load_config
 from vocabless.exit_with_message import exit_with_message
 
 
@@ -20,6 +20,19 @@ NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
 COPYING = shutil.Error([("/tmp/a", "/out/a", "[Errno 28] No space left on device: '/out/a'")])
 SERIALIZING = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 TORCH = RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 320 vs 214")
+
+
+def test_what_is_to_be_written_and_the_free_space_are_told_before_it_is_written(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2e6))
+    disk_errors.check_space(tmp_path / "new", 2_000_000, "the weights")
+    with pytest.raises(ValueError, match=r"new' has 2.0 MB free, but 2.5 MB are needed for the weights; free some"):
+        disk_errors.check_space(tmp_path / "new", 2_500_000, "the weights")
+    model = VocablessModel(load_config("hashgram-nano"))
+    with pytest.raises(ValueError, match=r"has 0.0 MB free, but 1.8 MB are needed for the weights"):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1e4))
+        model.save_pretrained(tmp_path / "model")
+    assert not (tmp_path / "model" / "config.json").exists()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from accelerate import PartialState
@@ -19,11 +19,13 @@ from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallb
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
 
+from vocabless.disk_errors import check_space
 from vocabless.saving.run_folder import write_json
 
 EXACT_LOSS = "exact_loss"  # a metric with this name is reported as the evaluation loss
 BATCHES_PER_POOL = 100  # examples of so many batches are sorted by length together
 PREFIX = "checkpoint-"  # of the folder of a checkpoint; its steps follow
+STATES = 3  # numbers in a checkpoint for each weight: it, and two of Adam's
 WHOLE = "whole"  # a file in a checkpoint of which every process has written its part: the `Totals` as JSON
 
 
@@ -108,7 +110,7 @@ class ResumableTrainer(Trainer):
         """Trains, unless for 0 epochs, from the last checkpoint in the output folder if any; returns the metrics.
 
         Raises:
-            ValueError: the loss is not finite, or there is not one example.
+            ValueError: the loss is not finite, there is not one example, or the disk has no space for a checkpoint.
         """
         if self.args.num_train_epochs == 0:
             return {"train_runtime": 0.0}
@@ -117,6 +119,10 @@ class ResumableTrainer(Trainer):
                 remove_unfinished(self._folder)
             checkpoint = next(reversed(list_checkpoints(self._folder)), None)
         self._totals = Totals()
+        if checkpoint is None and self.args.save_strategy != "no":
+            parameters: Any = cast(nn.Module, self.model).parameters()
+            needed = STATES * sum(each.nbytes for each in parameters if each.requires_grad)
+            check_space(self._folder, needed, "the weights and the optimizer's state in a checkpoint")
         if checkpoint is not None:
             self._totals = Totals(**json.loads((checkpoint / WHOLE).read_text(encoding="utf-8") or "{}"))
             self.args.eval_on_start = False

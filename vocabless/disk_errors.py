@@ -42,6 +42,16 @@ def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | Non
     )
 
 
+def check_space(folder: Path, needed: int, what: str) -> None:
+    """Raises ValueError if the disk of a folder has less free space than `needed` bytes for `what`."""
+    free = shutil.disk_usage(_existing(folder)).free
+    if free < needed:
+        raise ValueError(
+            f"the disk of {str(folder)!r} has {_size(free)} free, but {_size(needed)} are needed for {what}; free some "
+            "space, or give a folder on another disk."
+        )
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yields an error, and those that it came from, each once: `raise cause from error` makes a ring."""
     seen: set[int] = set()

@@ -18,6 +18,7 @@ from typing import Any
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
+from vocabless.disk_errors import check_space
 from vocabless.modeling import modeling_vocabless
 from vocabless.modeling.configuration_vocabless import AUTO_MAP, CUSTOM_PIPELINES, VocablessConfig, pipelines_of
 from vocabless.modeling.pretrained_model import WEIGHTS_ID, VocablessPreTrainedModel
@@ -103,6 +104,8 @@ def save_with_code() -> None:
             return
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", Path(save_directory).name)
+        weights = kwargs.get("state_dict") or self.state_dict()
+        check_space(Path(save_directory), sum(weight.nbytes for weight in weights.values()), "the weights")
         # Each process of a launcher may come here at once.
         with atomic_folder(Path(save_directory), removes_left_over=False) as temporary:
             PreTrainedModel.save_pretrained(self, temporary, **kwargs)
