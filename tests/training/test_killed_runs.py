@@ -155,7 +155,7 @@ def outcome(folder):
 
 def without_means(value):
     if isinstance(value, dict):
-        left_out = ("runtime", "per_second")
+        left_out = ("runtime", "per_second", "seconds")
         names = [name for name in value if not name.endswith(left_out) and name != "loss"]
         return {name: without_means(value[name]) for name in names}
     return [*map(without_means, value)] if isinstance(value, list) else value

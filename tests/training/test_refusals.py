@@ -78,7 +78,7 @@ def files(tmp_path, monkeypatch, make_teacher, empty_cache):
     for name, rows in tables.items():
         lines = [json.dumps({"text": text, "label": label}) + "\n" for text, label in rows]
         (tmp_path / f"{name}.jsonl").write_text("".join(lines))
-    (tmp_path / "kinds.csv").write_text("sentence,kind\na,x\n")
+    (tmp_path / "kinds.csv").write_text("sentence,kind,day\na,x,1\n")
     (tmp_path / "old.txt").write_bytes("früh\n".encode("latin-1"))
     write_corpus(tmp_path / "text.txt")
     for folder, name, text in (("rte", "none", ""), ("mine", "mine.txt", ""), ("strange", "config.json", UNKNOWN)):

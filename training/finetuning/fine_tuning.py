@@ -191,7 +191,8 @@ class FineTuning(Run):
         log = [] if trainer is None else trainer.state.log_history
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
         results = results_of(fitted, self.data_arguments, tested) | choice
-        results["seconds"] = round(time.monotonic() - started, 3)
+        # Training may have taken longer: an interrupted command has done a part of it.
+        results["seconds"] = round(max(time.monotonic() - started, results["train"]["train_runtime"]), 3)
         return Trained(model, model, loaded.tokenizer, weights, log, results)
 
     def complete(self, results: Results) -> Results:

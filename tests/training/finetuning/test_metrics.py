@@ -67,9 +67,9 @@ def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
 
 
 @pytest.mark.parametrize(("problem", "label", "sentence"), [
-    (SingleLabel, ["a"], "is a list"),
+    (SingleLabel, ["a", "b"], "is a list"),
     (SingleLabel, {"a": 1}, "is a dict"),
-    (MultiLabel, [["a"]], "is a list"),
+    (MultiLabel, [["a", "b"]], "is a list"),
     (Regression, [1.0], r"\[1.0\] is not a number"),
     (Regression, {"a": 1}, "is not a number"),
     (Regression, "nan", "'nan' is not a finite number"),

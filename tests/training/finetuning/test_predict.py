@@ -53,6 +53,7 @@ def test_the_answers_are_those_of_the_estimator(kind, encoder, tmp_path, monkeyp
         estimator = VocablessClassifier(encoder).fit(TEXTS, LABELS if kind == "one label" else marks)
     estimator.save_pretrained(tmp_path / "model")
     pd.DataFrame({"text": NEW, "number": range(5)}).to_csv(tmp_path / "new.csv", index=False)
+    capsys.readouterr()
     run(tmp_path / "model", tmp_path / "new.csv", "--output", tmp_path / "out.jsonl", "--probabilities")
     rows = rows_of(tmp_path / "out.jsonl")
     assert [(row["text"], row["number"]) for row in rows] == [(text, str(i)) for i, text in enumerate(NEW)]

@@ -101,7 +101,7 @@ def test_the_folder_of_a_run_stands_for_its_only_model(tmp_path, capsys) -> None
     assert f"{tmp_path}/runs/tickets/seed-42: accuracy " in capsys.readouterr().out
     save(tmp_path / "runs" / "tickets" / "seed-43")
     flags = ["--use_cpu", "true", "--test_file", file, "--model_name_or_path", tmp_path / "runs"]
-    assert "holds no config.json" in refusal(run_glue.main, *flags)
+    assert "has 2 models; give one of" in refusal(run_glue.main, *flags)
 
 
 def test_a_model_that_cannot_read_the_rows_is_refused(tmp_path) -> None:
