@@ -19,7 +19,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-import vocabless.short_waits  # noqa: F401 (before torch)
+import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder

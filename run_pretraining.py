@@ -12,7 +12,7 @@ The same command again continues a run that was interrupted, and prints the resu
 folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
 """
 
-import vocabless.short_waits  # noqa: F401 (before torch)
+import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.pretraining.command_line import parse_command_line

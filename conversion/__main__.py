@@ -19,7 +19,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-import vocabless.short_waits  # noqa: F401 (before torch)
+import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_with_message
 
 PROGRAM = "python -m vocabless.conversion"

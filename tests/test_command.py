@@ -91,7 +91,7 @@ def test_the_flags_of_the_trainer_are_read_without_an_import() -> None:
 
 
 def test_a_command_shows_no_bar_of_a_short_time() -> None:
-    code = "import vocabless.short_waits; from transformers.utils import logging; list(logging.tqdm(range(9)))"
+    code = "import vocabless.command_environment; from transformers.utils import logging; list(logging.tqdm(range(9)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
 

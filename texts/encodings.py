@@ -35,8 +35,7 @@ def decoded(data: bytes, encoding: str, may_declare: bool = False) -> str:
     >>> decoded(b'<meta charset="latin1">caf\xe9', "utf-8", may_declare=True)[-4:]
     'café'
     """
-    mark = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
-    if mark:
+    if mark := marked(data):
         return data.decode(mark)
     # Bytes that are ASCII alone, or have a NUL, can be another encoding than UTF-8: ISO-2022-JP, UTF-16.
     is_utf8 = not data.isascii() and b"\0" not in data
@@ -47,6 +46,11 @@ def decoded(data: bytes, encoding: str, may_declare: bool = False) -> str:
         except (UnicodeError, LookupError):
             continue
     return data.decode(encoding)
+
+
+def marked(data: bytes) -> str | None:
+    """Returns the encoding that the byte order mark at the beginning of a file names; None without a mark."""
+    return next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
 
 
 def _declared(data: bytes) -> str | None:

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from vocabless.texts.annotated_rows import MARK, read_fasttext
 from vocabless.texts.csv_records import MisreadError, read_records
+from vocabless.texts.encodings import marked
 from vocabless.texts.json_rows import read_json
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".txt": "text"}
@@ -62,10 +63,8 @@ class TextFormat:
         Raises:
             MisreadError: the file has another encoding, or is packed and damaged.
         """
-        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
         with open_bytes(file) as stream:
-            if self.encoding == "utf-8" and stream.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                encoding = "utf-16"
+            encoding = (marked(stream.peek(4)) if self.encoding == "utf-8" else None) or self.encoding
             try:
                 yield io.TextIOWrapper(stream, encoding, newline="")
             except UnicodeError as error:

@@ -69,9 +69,7 @@ class Loaded(NamedTuple):
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    lacks_head: bool = (
-        False  # whether a checkpoint has no classifier of this shape, whose weights are random, or labels
-    )
+    lacks_head: bool = False  # whether a checkpoint has no classifier of this shape, or one for other labels
 
     @property
     def limit(self) -> int:

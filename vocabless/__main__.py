@@ -7,8 +7,8 @@
     vocabless space runs/tickets page/
     vocabless hub runs/tickets me/tickets --push
 
-`finetune` and `pretrain` are run_glue.py and run_pretraining.py of a clone; the other verbs are those of
-`python -m vocabless.conversion`.
+`finetune` and `pretrain` are run_glue.py and run_pretraining.py of a clone, `predict` is in
+`training/finetuning/`, the other verbs are those of `python -m vocabless.conversion`.
 """
 # ruff: noqa: T201 (a command prints its output)
 

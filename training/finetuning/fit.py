@@ -145,11 +145,12 @@ def _fine_tune(prepared: Prepared, head: _Head | None) -> Fitted:
     trainer = _trainer(prepared, copy.deepcopy(prepared.model), rows)
     train_metrics = trainer.resume()
     models = {HEAD: prepared.model, TRAINED: cast(PreTrainedModel, trainer.model)}
-    if head is not None and not trainer.is_sharded:
+    is_calibrated_here = head is not None and not trainer.is_sharded  # else there is no whole, linear head to divide
+    if is_calibrated_here:
         models[MEAN] = mean_model(prepared.model, models[TRAINED])
     if not data.is_cross_validated:
         chosen = _choose_on_validation_rows(prepared, head, models)
-    if MEAN in models and chosen.name != HEAD:
+    if is_calibrated_here and chosen.name != HEAD:
         divide_logits(models[chosen.name], chosen.temperature)
     result = _result(prepared, data, models[chosen.name], chosen, alone)
     return replace(result, trainer=trainer, train_metrics=train_metrics, teacher=teacher)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-import vocabless.short_waits  # noqa: F401 (before torch)
+import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_with_message
 from vocabless.onnx_model import READS_VOCABULARY, OnnxClassifier, Text
 from vocabless.onnx_settings import SETTINGS, read_settings

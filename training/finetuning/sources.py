@@ -116,16 +116,7 @@ def _read_splits(
         feature = tables[next(iter(cells))].features[labels[0]]
         problem, parsed = parse_labels(cells, labels, feature, arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
-    notes = []
-    known = [
-        *TEXT_COLUMNS,
-        *LABEL_COLUMNS,
-        *chain(*PAIR_COLUMNS, arguments.text_column or (), arguments.label_column or ()),
-    ]
-    if not all(any(named([column], name) for name in known) for column in (*texts, *labels)):
-        notes.append(
-            f"the text is {texts[0]!r} and the label {labels[0]!r}; --text_column and --label_column change it"
-        )
+    notes = _inferred_columns(texts, labels, arguments)
     for split, part in examples.items():
         errors = errors_in(tables[split], [*texts, *labels])
         _check_empty_rows(part, split, arguments, left_out[split], errors)
@@ -168,27 +159,32 @@ def _columns(tables: dict[str, Dataset], arguments: DataArguments) -> list[list[
 def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]] | None:
     """Returns the text and the label column of a table of two, if the name of one is known, or one has longer texts.
 
-    None for any other table, and where names tell both.
+    None for any other table, where names tell both, and where the user gave names that it has not.
     """
     names = train.column_names
-    known = [
-        [found[0] for name in given or usual if (found := named(names, name))][:1]
-        for given, usual in ((texts, TEXT_COLUMNS), (labels, LABEL_COLUMNS))
-    ]
-    is_wrong = any(
-        given and len(given) != len(of_given) for given, of_given in zip((texts, labels), known, strict=True)
+    are_given = len(texts) < 2 and len(labels) < 2 and all(named(names, name) for name in (*texts, *labels))
+    text, label = (
+        next((found[0] for name in wanted if (found := named(names, name))), None)
+        for wanted in (texts or TEXT_COLUMNS, labels or LABEL_COLUMNS)
     )
-    if len(names) != 2 or all(known) or is_wrong or is_row(train, names):
+    if len(names) != 2 or (text and label) or not are_given or is_row(train, names):
         return None
-    if any(known):
-        text, label = known[0] or [name for name in names if name not in known[1]], known[1]
-        return text, label or [name for name in names if name not in text]
+    if text or label:
+        (other,) = (name for name in names if name not in (text, label))
+        return [text or other], [label or other]
     cells = {name: [str(cell) for cell in train[name]] for name in names}
     text, label = sorted(names, key=lambda name: -sum(map(len, cells[name])))
-    is_plain = (
-        4 <= 2 * len({*cells[label]}) <= len({*cells[text]}) and column_type(train.features[text]) in STRING_TYPES
-    )
-    return ([text], [label]) if is_plain else None
+    has_classes = 4 <= 2 * len({*cells[label]}) <= len({*cells[text]})
+    return ([text], [label]) if has_classes and column_type(train.features[text]) in STRING_TYPES else None
+
+
+def _inferred_columns(texts: Sequence[str], labels: Sequence[str], arguments: DataArguments) -> list[str]:
+    """Returns a footnote if a column was found neither by a name that the user gave nor by a usual one."""
+    given = arguments.text_column or (), arguments.label_column or ()
+    known = [*TEXT_COLUMNS, *LABEL_COLUMNS, *chain(*PAIR_COLUMNS, *given)]
+    if all(any(named([column], name) for name in known) for column in (*texts, *labels)):
+        return []
+    return [f"the text is {texts[0]!r} and the label {labels[0]!r}; --text_column and --label_column change it"]
 
 
 def _find_columns(table: Dataset, where: str, *wanted: Wanted) -> list[list[str]]:
