@@ -35,9 +35,9 @@ from vocabless.training.finetuning.arguments import (
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
 from vocabless.training.finetuning.report import Report
-from vocabless.training.finetuning.saved_classifier import score_test_file
 from vocabless.training.finetuning.sources import data_name, describe_own_data
 from vocabless.training.load import split_revision
+from vocabless.training.prediction.file_scores import score_test_file
 from vocabless.training.process import prepare_process
 from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save

@@ -8,7 +8,7 @@ import run_glue
 import run_pretraining
 from vocabless.conversion import __main__ as conversion
 from vocabless.first_look import HELP
-from vocabless.training.finetuning import predict
+from vocabless.training.prediction import predict
 
 PARSERS = {
     "finetune": lambda: run_glue.main(["--help"], "vocabless finetune"),

@@ -32,6 +32,7 @@ PACKAGES = (
     ("saving", "texts"),
     ("training",),
     ("training/pretraining", "training/finetuning"),
+    ("training/prediction",),
     ("conversion/onnx_export",),
     ("conversion/space_export",),
     ("conversion/search_export",),

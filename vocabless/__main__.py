@@ -8,7 +8,7 @@
     vocabless hub runs/tickets me/tickets --push
 
 `finetune` and `pretrain` are run_glue.py and run_pretraining.py of a clone, `predict` is in
-`training/finetuning/`, the other verbs are those of `python -m vocabless.conversion`.
+`training/prediction/`, the other verbs are those of `python -m vocabless.conversion`.
 """
 # ruff: noqa: T201 (a command prints its output)
 
@@ -22,7 +22,7 @@ PROGRAM = "vocabless"
 CONVERSION = "vocabless.conversion.__main__"
 SCRIPTS = {  # verb → its module, and a line of `--help`
     "finetune": ("vocabless.run_glue", "train a classifier on your own rows or on GLUE, and score it"),
-    "predict": ("vocabless.training.finetuning.predict", "give the rows of a file their labels and probabilities"),
+    "predict": ("vocabless.training.prediction.predict", "give the rows of a file their labels and probabilities"),
     "pretrain": ("vocabless.run_pretraining", "train an encoder on texts, or on the vectors of a teacher"),
 }
 

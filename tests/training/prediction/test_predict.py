@@ -19,8 +19,8 @@ from script_runs import write_csv
 
 from vocabless import VocablessClassifier, VocablessForSequenceClassification, VocablessRegressor
 from vocabless.public_names import model_of_run
-from vocabless.training.finetuning import predict
-from vocabless.training.finetuning.row_files import output_format, row_writer
+from vocabless.training.prediction import predict
+from vocabless.training.prediction.row_files import output_format, row_writer
 
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in "house river stone cat dog tree hill".split()]
 LABELS = ["warm"] * 7 + ["cold"] * 7

@@ -33,14 +33,14 @@ from vocabless.public_names import has_path_shape, model_of_run
 from vocabless.saving.run_folder import RESULTS, read_json
 from vocabless.texts.text_format import TextFormat
 from vocabless.training.finetuning.columns import LABEL_COLUMNS, TEXT_COLUMNS, find_columns, named, text_columns
-from vocabless.training.finetuning.row_files import FORMATS, Row, flat, output_format, read_rows, row_writer
-from vocabless.training.finetuning.row_scores import RowScores
+from vocabless.training.prediction.row_files import FORMATS, Row, flat, output_format, read_rows, row_writer
+from vocabless.training.prediction.row_scores import RowScores
 
 CHUNK = 4096  # rows in memory; those of similar length are read together
 SHOWN_AFTER = 2  # seconds, the progress bar
 
 
-def main(argv: list[str] | None = None, program: str = "python -m vocabless.training.finetuning.predict") -> None:
+def main(argv: list[str] | None = None, program: str = "python -m vocabless.training.prediction.predict") -> None:
     """Runs the command on its arguments; a user's mistake ends it with one sentence."""
     with exit_with_message(program, argv, continues=False), warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: tqdm.write(f"{message}", sys.stderr)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocabless.onnx_model import OnnxClassifier
-from vocabless.training.finetuning.row_scores import RowScores
+from vocabless.training.prediction.row_scores import RowScores
 
 
 def scores(labels, is_multi_label=False):

@@ -1,0 +1,1 @@
+"""Predictions of saved models for the rows of files."""
