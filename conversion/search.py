@@ -38,7 +38,6 @@ from vocabless.conversion.space_export.page import (
     size_report,
     write_readme,
 )
-from vocabless.disk_errors import check_space
 from vocabless.loading import ENCODERS, default_encoder
 from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.checkpoint import load_checkpoint
@@ -117,9 +116,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
         "weights": base64.b64encode(index.weights).decode("ascii"),
         "vectors": base64.b64encode(index.vectors.tobytes()).decode("ascii"),
     }
-    text = join_page("search", manifest, data)
-    check_space(folder, len(text), "the page")
-    (folder / PAGE).write_text(text, encoding="utf-8")
+    (folder / PAGE).write_text(join_page("search", manifest, data), encoding="utf-8")
     write_readme(
         folder, manifest["title"], model_id_of(arguments), read_card_facts(arguments.source).license, "search", "search"
     )

@@ -10,12 +10,13 @@ from typing import Any
 from huggingface_hub import ModelCard
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.disk_errors import UNFINISHED, check_space
 from vocabless.saving.checkpoint import save_checkpoint
 from vocabless.saving.model_card import CARD, hub_metadata
 from vocabless.saving.record import provenance
 from vocabless.saving.run_folder import nearest_folder
 from vocabless.saving.uploads import ONNX_FILES, check_upload, upload
-from vocabless.whole_folders import UNFINISHED, atomic_folder
+from vocabless.whole_folders import atomic_folder
 
 
 def check_target(target: str | os.PathLike[str], overwrite: bool = False, sources: Iterable[str] = ()) -> Path:
@@ -78,7 +79,7 @@ def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_
         The report, and with --push the address.
 
     Raises:
-        ValueError: see `check_target` and `check_upload`; or the upload failed.
+        ValueError: see `check_target`, `check_space` and `check_upload`; or the upload failed.
     """
     target, is_pushed = Path(arguments.target), getattr(arguments, "push", False)
     if is_pushed:
@@ -95,6 +96,8 @@ def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_
             message = getattr(arguments, "commit_message", "Add the page")
             lines.append(upload(folder, repo_id, message, private=arguments.private or None, repo_type=repo_type))
         else:
+            new_files = [file.stat() for file in folder.rglob("*") if file.is_file()]
+            check_space(target, sum(file.st_size for file in new_files), "its files")
             with atomic_folder(check_target(target, arguments.overwrite, sources)) as new:
                 shutil.copytree(folder, new, dirs_exist_ok=True)
     return "\n".join(filter(None, lines))

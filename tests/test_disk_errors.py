@@ -7,8 +7,9 @@ from collections import namedtuple
 import pytest
 from safetensors import SafetensorError
 
-from vocabless import VocablessModel, disk_errors, load_config
+from vocabless import VocablessModel, disk_errors, load_config, load_tokenizer
 from vocabless.exit_with_message import exit_with_message
+from vocabless.saving.checkpoint import save_checkpoint
 
 
 def raised_from(error, cause):
@@ -29,9 +30,9 @@ def test_what_is_to_be_written_and_the_free_space_are_told_before_it_is_written(
     with pytest.raises(ValueError, match=r"new' has 2.0 MB free, but 2.5 MB are needed for the weights; free some"):
         disk_errors.check_space(tmp_path / "new", 2_500_000, "the weights")
     model = VocablessModel(load_config("hashgram-nano"))
-    with pytest.raises(ValueError, match=r"has 0.0 MB free, but 1.8 MB are needed for the weights"):
+    with pytest.raises(ValueError, match=r"/model' has 0.0 MB free, but 1.8 MB are needed for the weights"):
         monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1e4))
-        model.save_pretrained(tmp_path / "model")
+        save_checkpoint(model, load_tokenizer("hashgram-nano"), tmp_path / "model")
     assert not (tmp_path / "model" / "config.json").exists()
 
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+UNFINISHED = ".writing-"  # begins the names of temporary folders, within those that they become
 # What libraries say; numpy and torch do not say why.
 _FULL = re.compile(
     r"No space left|File too large|quota exceeded|os error (?:28|27|122)\b|file write failed|unexpected pos|"
@@ -45,6 +46,7 @@ def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | Non
 def check_space(folder: Path, needed: int, what: str) -> None:
     """Raises ValueError if the disk of a folder has less free space than `needed` bytes for `what`."""
     free = shutil.disk_usage(_existing(folder)).free
+    folder = folder.parent if folder.name.startswith(UNFINISHED) else folder  # the one that the user named
     if free < needed:
         raise ValueError(
             f"the disk of {str(folder)!r} has {_size(free)} free, but {_size(needed)} are needed for {what}; free some "

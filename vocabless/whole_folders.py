@@ -17,10 +17,10 @@ from typing import Any
 
 from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_NAME
 
+from vocabless.disk_errors import UNFINISHED
 from vocabless.modeling.pretrained_model import WEIGHTS_ID
 from vocabless.onnx_settings import SETTINGS
 
-UNFINISHED = ".writing-"  # begins the names of temporary folders
 _LAST = {CONFIG_NAME, SETTINGS}  # files of settings
 
 

@@ -14,7 +14,6 @@ from huggingface_hub import SpaceCardData, constants
 
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
-from vocabless.disk_errors import check_space
 
 PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
 MAX_PAGE_BYTES = 10_000_000  # of one file; a larger page has its weights in a second file
@@ -66,7 +65,6 @@ def write_page(folder: Path, manifest: dict[str, Any], weights: bytes) -> None:
     check_size(weights, "int8 weights instead of --fp32")
     encoded = base64.b64encode(weights).decode("ascii")
     text = join_page("page", manifest, {"weights": encoded})
-    check_space(folder, len(text), "the page")
     if len(text.encode("utf-8")) > MAX_PAGE_BYTES:
         script = f'globalThis.vocablessWeights = "{encoded}";\n'
         (folder / WEIGHTS_SCRIPT).write_text(script, encoding="ascii")

@@ -1,8 +1,5 @@
 """Sentences of texts end at the marks of each script, and all that knows marks knows the same ones."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from vocabless.conversion.search_export.passages import passages_of
@@ -10,7 +7,6 @@ from vocabless.modeling import sentences as of_classifiers
 from vocabless.texts.documents import Section
 from vocabless.texts.sentences import sentences
 
-IN_JAVASCRIPT = Path(__file__).parents[2] / "browser" / "sentences.js"
 EXAMPLES = {
     "en": ["It costs 3.50 euros! ", "Is v1.2 here? ", 'He said "no." ', "(Yes.) ", "No… ", "End."],
     "fr": ["« C’est cher ! ", "» Oui. ", "Non."],
@@ -41,13 +37,3 @@ def test_a_sentence_ends_at_the_marks_of_its_script_and_a_passage_of_the_search_
 @pytest.mark.parametrize("mark", of_classifiers.MARKS)
 def test_each_mark_of_classifiers_ends_a_sentence_of_a_passage(mark: str) -> None:
     assert sentences(f"One{mark} Two") == [f"One{mark} ", "Two"]
-
-
-def test_classifiers_in_javascript_have_the_marks_and_the_limits_of_python() -> None:
-    text = IN_JAVASCRIPT.read_text(encoding="utf-8")
-    found = dict(re.findall(r"^const ([A-Z_]+) = ([\d.e-]+);", text, re.M))
-    assert {name: float(value) for name, value in found.items()} == {
-        name: getattr(of_classifiers, name) for name in ("FIRST_BYTE", "SHORTEST", "MOST_AT_ONCE", "LEAST_SAID")
-    }
-    assert f'const MARKS = [..."{of_classifiers.MARKS}"]' in text
-    assert {*"؟۔।"} < {*of_classifiers.MARKS}
