@@ -1,12 +1,14 @@
-"""The columns of a table that hold its texts and labels, found by their names."""
+"""The columns of a table that hold its texts and labels, found by their names; and names of things in messages."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "tags")
 MOST_COLUMNS = 20  # in a message
 SHOWN = 60  # characters of a text or a name in a message
+MOST_NAMED = 10  # rows or labels in a message
 
 Wanted = tuple[Sequence[str], Sequence[str], str]  # names, candidates, and the flag that names such columns
 
@@ -62,3 +64,14 @@ def named(existing: Sequence[str], name: str) -> list[str]:
 def short(text: str) -> str:
     """Returns a text, or its beginning, for a message."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def enumerated(items: Sequence[Any]) -> str:
+    """Returns the first items, and how many follow.
+
+    >>> enumerated([3, 7]), enumerated(range(12))
+    ('3 and 7', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    named = [str(item) for item in items[:MOST_NAMED]]
+    last = f"{len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else named.pop()
+    return f"{', '.join(named)} and {last}" if named else last

@@ -9,9 +9,8 @@ from typing import Any
 from datasets import Dataset
 
 from vocabless.texts.tables import STRING_TYPES, column_type
-from vocabless.training.finetuning.columns import short
+from vocabless.training.finetuning.columns import enumerated, short
 from vocabless.training.finetuning.data import Examples, TaskData
-from vocabless.training.finetuning.labels import enumerated
 from vocabless.training.finetuning.problems import MultiLabel, Problem, Regression, SingleLabel
 
 REJECTED = {"reject", "rejected", "ignore", "ignored", "discard", "discarded", "skip", "skipped", "declined"}

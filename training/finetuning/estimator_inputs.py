@@ -1,7 +1,6 @@
 """What the estimators for scikit-learn take: texts, labels and weights, of numpy, pandas, Polars or Arrow."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
+
+from vocabless.training.finetuning.columns import enumerated
 
 
 def listed(rows: Any) -> Any:
@@ -26,7 +27,7 @@ def check_texts(texts: Any) -> list[str]:
         kind = wrong[0] if wrong else "nothing" if is_column else f"one {type(texts).__name__}"
         raise ValueError(f"texts are a list of strings, but here is {kind}; give a list with a string for each text.")
     if blank := [row for row, text in enumerate(rows) if not text.strip()]:
-        raise ValueError(f"the texts {_enumerated(blank)} are empty; fill them or drop them.")
+        raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
     return rows
 
 
@@ -139,7 +140,7 @@ def weights_of_classes(class_weight: Any, classes: NDArray[Any], labels: NDArray
     known = [0, 1] if is_several else classes.tolist()
     for label, weight in (item for table in tables if has_form for item in table.items()):
         if label not in known:
-            raise ValueError(f"class_weight has {label!r}, which no text has; the labels are {_enumerated(known)}.")
+            raise ValueError(f"class_weight has {label!r}, which no text has; the labels are {enumerated(known)}.")
         if isinstance(weight, str) or not 0 <= weight < float("inf"):
             raise ValueError(f"class_weight of {label!r} is {weight!r}; give a finite number of at least 0.")
     weights: NDArray[np.float64] = compute_sample_weight(class_weight, labels)
@@ -162,11 +163,6 @@ def check_weights(weights: Any, texts: list[str]) -> list[float]:
         raise ValueError(f"sample_weight has {found}; give finite numbers of at least 0, and some above 0.")
     numbers = numbers / numbers.max()  # their sum could be too large
     return [float(number) for number in numbers / numbers.mean()]
-
-
-def _enumerated(items: list[Any]) -> str:
-    """Returns the first items, see `enumerated`, whose module imports the libraries of training."""
-    return str(import_module("vocabless.training.finetuning.labels").enumerated(items))
 
 
 def as_json(class_weight: Any) -> Any:

@@ -16,7 +16,6 @@ from vocabless.texts.text_format import DELIMITERS, suffix_of
 from vocabless.training.finetuning.arguments import DataArguments
 from vocabless.training.finetuning.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
 
-MOST_NAMED = 10  # rows or labels in a message
 Cells = list[Any]  # of the rows of a split
 # What a column of strings holds if all of them match: its type, a pattern, and how to read one. But 007 is a name.
 _READERS: list[tuple[str, str, Callable[[str], Any]]] = [
@@ -221,14 +220,3 @@ def read_cells(table: Dataset, columns: Sequence[str]) -> Cells:
             cells = [[*map(names.get, cell)] if isinstance(cell, list) else names.get(cell) for cell in cells]
         columns_of_cells.append(cells)
     return columns_of_cells[0] if len(columns) == 1 else [list(row) for row in zip(*columns_of_cells, strict=True)]
-
-
-def enumerated(items: Sequence[Any]) -> str:
-    """Returns the first items, and how many follow.
-
-    >>> enumerated([3, 7]), enumerated(range(12))
-    ('3 and 7', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
-    """
-    named = [str(item) for item in items[:MOST_NAMED]]
-    last = f"{len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else named.pop()
-    return f"{', '.join(named)} and {last}" if named else last

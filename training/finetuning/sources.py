@@ -24,6 +24,7 @@ from vocabless.training.finetuning.columns import (
     PAIR_COLUMNS,
     TEXT_COLUMNS,
     Wanted,
+    enumerated,
     find_columns,
     named,
     text_columns,
@@ -38,7 +39,7 @@ from vocabless.training.finetuning.doubts import (
     without_errors,
 )
 from vocabless.training.finetuning.held_out import choose_validation
-from vocabless.training.finetuning.labels import Cells, enumerated, parse_labels, read_cells
+from vocabless.training.finetuning.labels import Cells, parse_labels, read_cells
 from vocabless.training.finetuning.problems import Problem
 
 WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
