@@ -24,7 +24,11 @@ from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.finetuning.arguments import (
+from vocabless.training.finetuning.encoder_choice import choose_encoder
+from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
+from vocabless.training.finetuning.report import Report
+from vocabless.training.finetuning.rows.sources import data_name, describe_own_data
+from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
     DataSource,
     GlueArguments,
@@ -32,10 +36,6 @@ from vocabless.training.finetuning.arguments import (
     choose_learning_rate,
     is_trained_vocabless,
 )
-from vocabless.training.finetuning.encoder_choice import choose_encoder
-from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
-from vocabless.training.finetuning.report import Report
-from vocabless.training.finetuning.sources import data_name, describe_own_data
 from vocabless.training.load import split_revision
 from vocabless.training.prediction.file_scores import score_test_file
 from vocabless.training.process import prepare_process

@@ -32,7 +32,7 @@ from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.tables import load_files
-from vocabless.training.finetuning.estimators import VocablessClassifier
+from vocabless.training.finetuning.scikit.estimators import VocablessClassifier
 from vocabless.training.pretraining.measures import NEIGHBOURS, recall
 
 ENGLISH = "en"

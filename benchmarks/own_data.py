@@ -32,8 +32,8 @@ from benchmarks.measure import Models, parser, write_record
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.misspellings import misspell
-from vocabless.training.finetuning import first_head
-from vocabless.training.finetuning.estimators import VocablessClassifier
+from vocabless.training.finetuning.head import first_head
+from vocabless.training.finetuning.scikit.estimators import VocablessClassifier
 
 SIZES = ("10/label", "20/label", "100", "1000")
 TEST_ROWS = 1000

@@ -12,10 +12,10 @@ from datasets import Dataset, load_dataset
 from script_runs import THINGS, VARIANT, coloured, fine_tune, predictions_of, read_results
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, TrainingArguments
 
-from vocabless.training.finetuning import teacher
-from vocabless.training.finetuning.glue import GLUE
-from vocabless.training.finetuning.problems import PROBLEMS, Regression
-from vocabless.training.finetuning.teacher import TaskTeacher
+from vocabless.training.finetuning.rows.glue import GLUE
+from vocabless.training.finetuning.tasks.problems import PROBLEMS, Regression
+from vocabless.training.finetuning.trainers import teacher
+from vocabless.training.finetuning.trainers.teacher import TaskTeacher
 from vocabless.training.trainer import ResumableTrainer
 
 

@@ -12,7 +12,7 @@ from vocabless import (
 )
 from vocabless.loading import ENCODERS, default_encoder, find_model
 from vocabless.stock_shapes import load_shape_config, load_shape_tokenizer
-from vocabless.training.finetuning.arguments import GlueArguments
+from vocabless.training.finetuning.tasks.arguments import GlueArguments
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.variants import SIZES, VARIANTS
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         VocablessModel,
     )
     from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-    from vocabless.training.finetuning.estimators import VocablessClassifier, VocablessRegressor
+    from vocabless.training.finetuning.scikit.estimators import VocablessClassifier, VocablessRegressor
     from vocabless.variants import list_variants
 
 __version__ = "0.1.0"
@@ -65,8 +65,8 @@ __all__ = [
 
 # Prefixes of public names → their modules, which are imported when a name is first used: most need torch.
 _MODULES = {
-    "VocablessClassifier": "training.finetuning.estimators",
-    "VocablessRegressor": "training.finetuning.estimators",
+    "VocablessClassifier": "training.finetuning.scikit.estimators",
+    "VocablessRegressor": "training.finetuning.scikit.estimators",
     "VocablessConfig": "modeling.configuration_vocabless",
     "VocablessTokenizer": "tokenization.tokenization_vocabless",
     "Vocabless": "modeling.modeling_vocabless",

@@ -22,8 +22,8 @@ from vocabless.onnx_model import OnnxClassifier, OnnxEncoder
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts
 from vocabless.saving.sentence_modules import write_sentence_modules
-from vocabless.training.finetuning.estimators import VocablessClassifier
-from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.scikit.estimators import VocablessClassifier
+from vocabless.training.finetuning.tasks.problems import SingleLabel
 
 for package in ("onnx", "onnxruntime", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")

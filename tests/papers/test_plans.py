@@ -15,7 +15,7 @@ import run_pretraining
 from papers import __main__ as papers
 from papers.hash_init import embed
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.training.finetuning.glue import GLUE
+from vocabless.training.finetuning.rows.glue import GLUE
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import read_recipe
 

@@ -14,7 +14,7 @@ from papers.finished import best_of, differences
 from papers.plan import Plan
 from papers.table import FilledRow, average, deviation, our_figure, render, retention, score, scores_of
 from vocabless.public_names import without_paths
-from vocabless.training.finetuning.glue import AVERAGES
+from vocabless.training.finetuning.rows.glue import AVERAGES
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import fingerprint
 

@@ -11,7 +11,7 @@ from huggingface_hub import ModelCard, parse_eval_result_entries
 from vocabless.loading import ENCODERS, default_encoder
 from vocabless.saving.model_card import CARD, EVAL_RESULTS, card_for_repository, write_card
 from vocabless.saving.record import card_facts, provenance
-from vocabless.training.finetuning.glue import GLUE
+from vocabless.training.finetuning.rows.glue import GLUE
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 

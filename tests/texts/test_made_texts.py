@@ -12,7 +12,7 @@ from vocabless import load_tokenizer
 from vocabless.texts.pydocs import _docstrings, _source_files, prose_paragraphs, read_pydocs
 from vocabless.texts.subwords_and_ngrams import TRAINED_NGRAMS, top_ngrams, unit_counts, with_ngrams
 from vocabless.tokenization.splitters import ByteSplitter, WordSplitter
-from vocabless.training.finetuning.teacher import LONGEST_SPAN, REMOVED, SPAN, corrupted, corrupted_copies
+from vocabless.training.finetuning.trainers.teacher import LONGEST_SPAN, REMOVED, SPAN, corrupted, corrupted_copies
 
 TEXTS = ["the quick brown fox jumps", "over the lazy dog", "", "one"]
 COUNTED = ["The cat sat on the mat.", "A cat, the CAT!", "ÉTÉ été"]

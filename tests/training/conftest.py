@@ -10,6 +10,7 @@ from script_runs import fine_tune
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.training.finetuning import fit as fitting
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +46,15 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def tune(encoder: str) -> Callable[..., tuple[Path, dict[str, Any]]]:
     """Fine-tunes the encoder, see `fine_tune`."""
     return lambda folder, *flags: fine_tune(folder, "--model_name_or_path", encoder, "--num_train_epochs", "2", *flags)
+
+
+@pytest.fixture
+def keep(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes `fit` keep the candidate with a name, whatever held-out rows say."""
+
+    def keep(name: str) -> None:
+        monkeypatch.setattr(
+            fitting, "simplest", lambda found, *_: {each.name: each for each in found}.get(name, found[0])
+        )
+
+    return keep

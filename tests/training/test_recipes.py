@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import run_glue
-from vocabless.training.finetuning.data import Examples, TaskData
-from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.tasks.data import Examples, TaskData
+from vocabless.training.finetuning.tasks.problems import SingleLabel
 from vocabless.training.pretraining.command_line import parse_command_line
 from vocabless.training.script import ScriptTrainingArguments, list_recipes, read_recipe
 

@@ -12,7 +12,7 @@ from transformers import TrainingArguments
 
 import run_glue
 import run_pretraining
-from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
 from vocabless.training.process import prepare_process

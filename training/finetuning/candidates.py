@@ -1,14 +1,35 @@
-"""The models that may be saved, each with what held-out rows say of it as it will be saved."""
+"""The models that may be saved, what held-out rows say of each as it will be saved, and the choice among them.
 
-from collections.abc import Callable, Mapping, Sequence
+docs/measurements.md, "Own data", and docs/log.md have what was measured for the numbers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-from vocabless.training.finetuning.data import TaskData
-from vocabless.training.finetuning.held_out import temperature_of, threshold_of
-from vocabless.training.finetuning.metrics import Scores
-from vocabless.training.finetuning.text_logits import TextLogits
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from vocabless.training.finetuning.head.first_head import HeadFit
+from vocabless.training.finetuning.head.head_writing import divide_logits
+from vocabless.training.finetuning.prepared import Prepared
+from vocabless.training.finetuning.rows.held_out import FOLDS
+from vocabless.training.finetuning.tasks.data import Examples, TaskData
+from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
+from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel, Problem
+from vocabless.training.finetuning.tasks.text_logits import TextLogits
 
 HEAD, TRAINED, MEAN = "head", "trained", "mean"  # names of candidates, simpler ones first
+TUNING_GAIN = 0.5  # standard errors by which the loss of a model is lower than those of the simpler ones
+ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out
+SURE_ROWS = 5  # without a mistake, beside the rows that choose the limit of several labels: of few, it is near 0.5
+THRESHOLDS = tuple(step / 20 for step in range(1, 20))
+QUANTILE = 1.959964  # of the normal distribution, for 95 %
+CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -19,27 +40,184 @@ class Candidate:
     logits: TextLogits  # of the validation rows that decide, before they are divided
     temperature: float  # by which the logits of the saved model are divided
     threshold: float  # see `Problem.threshold`
+    reads_sentences: bool | None  # whether the saved model does; None: as it was loaded
     scores: Scores  # of the saved model
 
     @classmethod
-    def of(cls, name: str, data: TaskData, logits: Mapping[str, TextLogits], is_calibrated: bool = True) -> "Candidate":
+    def of(
+        cls,
+        name: str,
+        data: TaskData,
+        logits: Mapping[str, TextLogits],
+        reads_sentences: bool | None = None,
+        is_calibrated: bool = True,
+    ) -> "Candidate":
         """Returns a candidate by its logits of validation rows, suffix → logits.
 
         Those of the first ones, under "", choose the limit, and the temperature unless it `is_calibrated`.
         """
-        temperature = 1.0 if is_calibrated else temperature_of(data, logits[""].texts)
+        temperature = 1.0 if is_calibrated else _temperature(data, logits[""])
         saved = {suffix: of_rows.joined(temperature) for suffix, of_rows in logits.items()}
-        threshold = threshold_of(data, saved[""])
+        threshold = _threshold(data, saved[""])
         problem, scores = data.problem.with_threshold(threshold), Scores()
         for suffix, of_rows in saved.items():
             of_part = problem.score(of_rows, data.targets(data.validation[suffix]))
             scores |= {f"{metric}{suffix}": value for metric, value in of_part.items()}
-        return cls(name, logits[""], temperature, threshold, scores)
+        return cls(name, logits[""], temperature, threshold, reads_sentences, scores)
+
+    def write_into(self, model: Any, problem: Problem) -> None:
+        """Gives the model what was chosen with it."""
+        if self.temperature != 1:
+            divide_logits(model, self.temperature)
+        if self.reads_sentences is not None:
+            model.config.classifier_reads_sentences = self.reads_sentences
+        if problem.name == MultiLabel.name:
+            model.config.classifier_threshold = self.threshold
 
 
-def simplest(candidates: Sequence[Candidate], is_simpler_better: Callable[[Candidate, Candidate], bool]) -> Candidate:
-    """Returns the simplest candidate that no other one is better than; simpler ones come first."""
+def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
+    """Returns the first head, on all validation rows, and logs its score."""
+    data, config = prepared.data, cast(Any, prepared.model).config
+    is_apart = not data.is_cross_validated
+    logits = prepared.validation_logits(prepared.model, head.reads_sentences) if is_apart else {"": head.held_out}
+    alone = Candidate.of(HEAD, data, logits, head.reads_sentences)
+    words = " and of the words" if config.classifier_wide_rows else ""
+    way = f"on {len(data.validation['']):,} held-out rows" if is_apart else "cross-validated"
+    prepared.log(
+        f"{data.title}, head alone (a linear model of the frozen encoder's vectors{words}): "
+        f"{_metric(data)} {_score(data, alone)}, {way}."
+    )
+    return alone
+
+
+def is_head_enough(prepared: Prepared, alone: Candidate) -> bool:
+    """Returns whether nothing is trained: the number of epochs is 0, or it is free and they could hardly gain anything.
+
+    Fine-tuning must be able to gain more than `ENOUGH` of the interval of the head's score.
+    """
+    data, metric = prepared.data, prepared.data.problem.best_metric
+    low, high = interval(metric, alone.scores[metric], len(data.validation[""]), data.scored_folds)
+    if prepared.are_epochs_given or 1 - alone.scores[metric] > ENOUGH * (high - low):
+        return prepared.training.num_train_epochs == 0
+    prepared.log("Training could not gain more than the interval of this score, so the head alone is kept.")
+    return True
+
+
+def with_tuned(
+    alone: Candidate | None, data: TaskData, logits: Mapping[str, Mapping[str, TextLogits]], prepared: Prepared
+) -> list[Candidate]:
+    """Returns all candidates: the head alone, if there is one, and those with trained weights.
+
+    The latter are given by name → suffix → logits of validation rows. They are calibrated here if their models are
+    whole and began with a head, so that the mean of weights is one of them.
+    """
+    reads_sentences, is_calibrated = None if alone is None else alone.reads_sentences, MEAN not in logits
+    tuned = [Candidate.of(name, data, each, reads_sentences, is_calibrated) for name, each in logits.items()]
+    if alone is None:
+        return tuned
+    candidates = [alone, *tuned]
+    best, best_tuned = (simplest(each, data, prepared.deciding_metric) for each in (candidates, tuned))
+    kept = "the head alone" if best is alone else "fine-tuning"
+    scores = f"{_score(data, best_tuned)} with fine-tuning, {_score(data, alone)} with the head alone"
+    prepared.log(f"{data.title}: {_metric(data)} {scores}; {kept} is kept.")
+    return candidates
+
+
+def simplest(candidates: Sequence[Candidate], data: TaskData, metric: str | None = None) -> Candidate:
+    """Returns the simplest candidate that no other one is better than on validation rows; simpler ones come first.
+
+    Args:
+        candidates: models that may be saved.
+        data: with the validation rows.
+        metric: whose best score is better. None is the calibrated loss, of which a gain must be above `TUNING_GAIN`.
+    """
+
+    def is_better(other: Candidate, simpler: Candidate) -> bool:
+        if metric is not None:
+            return (other.scores[metric] - simpler.scores[metric]) * (-1 if metric == "loss" else 1) > 0
+        return is_gain(loss_gains(data.problem, data.validation[""], simpler.logits, other.logits), TUNING_GAIN)
+
     best, *simpler = reversed(candidates)
     for each in simpler:
-        best = each if is_simpler_better(each, best) else best
+        best = best if is_better(best, each) else each
     return best
+
+
+def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tuple[float, float]:
+    """Returns the 95 % confidence interval of a score on `count` examples.
+
+    A correlation gets Fisher's interval. Every other score is treated as a share of the examples and gets Wilson's
+    interval (1927), which does not shrink to a point at 0 and 1.
+
+    The model that was scored on folds is not the one that was saved, and folds share training rows. So the variance of
+    a score on J folds of n rows each is not σ² / (J·n), but (1/J + test rows / training rows) σ² / n (Nadeau & Bengio
+    2003, section 3), as if there were fewer examples. Without it, 84 % of the intervals held the score of the saved
+    model on thousands of other rows.
+
+    Example:
+        >>> [round(bound, 2) for bound in interval("accuracy", 1.0, 4)]
+        [0.51, 1.0]
+        >>> [round(bound, 2) for bound in interval("spearman", 0.8, 103)]
+        [0.72, 0.86]
+        >>> [round(bound, 2) for bound in interval("accuracy", 0.8, 500, scored_folds=5)]
+        [0.74, 0.85]
+    """
+    effective = count / (1 + scored_folds / (FOLDS - 1))
+    if metric in CORRELATIONS:
+        if effective <= 3:
+            return -1.0, 1.0
+        center = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
+        margin = QUANTILE / math.sqrt(effective - 3)
+        return math.tanh(center - margin), math.tanh(center + margin)
+    weight = QUANTILE**2 / effective
+    center = (value + weight / 2) / (1 + weight)
+    margin = QUANTILE * math.sqrt(value * (1 - value) / effective + weight / (4 * effective)) / (1 + weight)
+    return max(0.0, center - margin), min(1.0, center + margin)
+
+
+def loss_gains(problem: Problem, examples: Examples, simpler: TextLogits, other: TextLogits) -> Array:
+    """Returns how much lower the loss of each example is by the second of two models' logits.
+
+    The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
+    loss without more mistakes.
+    """
+    targets = torch.from_numpy(np.asarray([problem.target(label) for label in examples.labels or []]))
+
+    def losses(logits: TextLogits) -> Array:
+        temperature = problem.temperature(torch.from_numpy(logits.texts), targets)
+        found: Array = problem.losses(torch.from_numpy(logits.joined(temperature)), targets).numpy()
+        return found
+
+    gains = losses(simpler) - losses(other)
+    return gains if examples.weights is None else gains * examples.weights / np.mean(examples.weights)
+
+
+def _temperature(data: TaskData, logits: TextLogits) -> float:
+    """Returns the temperature that suits the logits of the validation rows, see `Problem.temperature`."""
+    examples = data.validation[""]
+    weights = None if examples.weights is None else torch.from_numpy(np.asarray(examples.weights))
+    targets = torch.from_numpy(np.asarray(data.targets(examples)))
+    return data.problem.temperature(torch.from_numpy(logits.texts), targets, weights)
+
+
+def _threshold(data: TaskData, logits: Array) -> float:
+    """Returns the probability from which on one of several labels is given, by logits of the validation rows.
+
+    It is half of the best micro F1 that any limit has on these rows: of probabilities that are right, this is the limit
+    with the best F1 (Lipton, Elkan and Naryanaswamy, ECML PKDD 2014). `SURE_ROWS` are counted with them.
+    """
+    if data.problem.name != MultiLabel.name:
+        return THRESHOLD
+    correct, rows = np.asarray(data.targets(data.validation[""]), bool), len(logits)
+    given = [expit(logits) >= limit for limit in THRESHOLDS]
+    best = max(2 * (each & correct).sum() / max(each.sum() + correct.sum(), 1) for each in given)
+    return round(float(best * rows + SURE_ROWS) / (rows + SURE_ROWS) / 2, 2)
+
+
+def _metric(data: TaskData) -> str:
+    return data.problem.best_metric.replace("_", " ")
+
+
+def _score(data: TaskData, candidate: Candidate) -> str:
+    """Returns the best metric of a candidate, in percent."""
+    return f"{100 * candidate.scores[data.problem.best_metric]:.1f}"

@@ -13,10 +13,10 @@ from transformers import DataCollatorWithPadding
 
 from vocabless.loading import ENCODERS, default_encoder
 from vocabless.texts.english import are_english
-from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.data import TaskData, encode, sample_rows
 from vocabless.training.finetuning.fine_tuning import load_model
-from vocabless.training.finetuning.first_head import FrozenEncoder
+from vocabless.training.finetuning.head.first_head import fit_head
+from vocabless.training.finetuning.tasks.arguments import GlueArguments
+from vocabless.training.finetuning.tasks.data import TaskData, encode, sample_rows
 
 MIN_ROWS, MAX_ROWS = 20, 1000  # that the two heads are fitted to; fewer tell too little
 MAX_LENGTH = 64  # tokens of a text
@@ -62,6 +62,6 @@ def _held_out_loss(source: str, data: TaskData) -> float:
     """Returns the mean loss of training rows, each by a head on the frozen encoder that has not learned it."""
     loaded = load_model(GlueArguments(model_name_or_path=source), data, Path())
     rows = encode(data.train, data.problem, loaded.tokenizer, MAX_LENGTH)
-    frozen = FrozenEncoder(loaded.model, rows, DataCollatorWithPadding(loaded.tokenizer), data)
-    targets = torch.from_numpy(np.asarray(frozen.targets)[frozen.scored])
-    return float(data.problem.losses(torch.from_numpy(frozen.held_out.texts[frozen.scored]), targets).mean())
+    head = fit_head(loaded.model, rows, DataCollatorWithPadding(loaded.tokenizer), data)
+    targets = torch.from_numpy(np.asarray(head.labelled.targets)[head.scored])
+    return float(data.problem.losses(torch.from_numpy(head.held_out.texts[head.scored]), targets).mean())

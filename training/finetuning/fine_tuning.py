@@ -4,6 +4,7 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -15,21 +16,22 @@ from vocabless import VocablessForSequenceClassification
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
-from vocabless.training.finetuning.arguments import (
+from vocabless.training.finetuning.candidates import HEAD, MEAN, interval
+from vocabless.training.finetuning.fit import Fitted, fit
+from vocabless.training.finetuning.folds import FOLDER as FOLDS_FOLDER
+from vocabless.training.finetuning.rows.glue import find_glue_tasks, load_glue_task
+from vocabless.training.finetuning.rows.held_out import limited
+from vocabless.training.finetuning.rows.sources import load_own_data
+from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
     GlueArguments,
     GlueTrainingArguments,
     is_trained_vocabless,
 )
-from vocabless.training.finetuning.candidates import HEAD, MEAN
-from vocabless.training.finetuning.data import TaskData
-from vocabless.training.finetuning.fit import FOLDS_FOLDER, Fitted, fit
-from vocabless.training.finetuning.glue import find_glue_tasks, load_glue_task
-from vocabless.training.finetuning.held_out import interval, limited
-from vocabless.training.finetuning.label_scores import predict_splits
-from vocabless.training.finetuning.metrics import Scores
-from vocabless.training.finetuning.sources import load_own_data
-from vocabless.training.finetuning.teacher import with_unlabelled
+from vocabless.training.finetuning.tasks.data import TaskData
+from vocabless.training.finetuning.tasks.label_scores import predict_splits
+from vocabless.training.finetuning.tasks.metrics import Scores
+from vocabless.training.finetuning.trainers.teacher import distill_task, with_unlabelled
 from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import fingerprint
@@ -182,7 +184,8 @@ class FineTuning(Run):
         with self.training.main_process_first(desc="loading the model"):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
-        fitted = fit(self.data, loaded, self.arguments, self.training, self.log)
+        teach = partial(distill_task, self.data, self.arguments, self.training) if self.arguments.teacher else None
+        fitted = fit(self.data, loaded, self.arguments, self.training, self.log, teach)
         folder, length = self.folder if self.training.process_index == 0 else None, fitted.arguments.max_seq_length
         parts = self.data.test if self.training.do_predict else {}
         tested = predict_splits(fitted.model, loaded.tokenizer, cast(int, length), fitted.data.problem, parts, folder)

@@ -17,10 +17,10 @@ from vocabless.overrides import describe_overrides
 from vocabless.saving.record import MISMATCHED, TEST, describe_rows
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.tables import markdown_table
-from vocabless.training.finetuning.arguments import GlueArguments
-from vocabless.training.finetuning.data import TaskData
-from vocabless.training.finetuning.glue import AVERAGES, GLUE, average, missing_for
-from vocabless.training.finetuning.held_out import interval
+from vocabless.training.finetuning.candidates import interval
+from vocabless.training.finetuning.rows.glue import AVERAGES, GLUE, average, missing_for
+from vocabless.training.finetuning.tasks.arguments import GlueArguments
+from vocabless.training.finetuning.tasks.data import TaskData
 from vocabless.training.run import Results
 
 TABLE = "table.md"

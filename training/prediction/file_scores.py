@@ -10,12 +10,12 @@ from transformers import AutoModelForSequenceClassification
 from vocabless import VocablessForSequenceClassification
 from vocabless.saving.record import TEST
 from vocabless.saving.run_folder import locked_run_folder, rows_fingerprint
-from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.data import TaskData
-from vocabless.training.finetuning.label_scores import predict_splits
-from vocabless.training.finetuning.metrics import Scores
-from vocabless.training.finetuning.saved_classifier import problem_of, read_record
-from vocabless.training.finetuning.sources import load_test_rows
+from vocabless.training.finetuning.rows.sources import load_test_rows
+from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, GlueTrainingArguments
+from vocabless.training.finetuning.tasks.data import TaskData
+from vocabless.training.finetuning.tasks.label_scores import predict_splits
+from vocabless.training.finetuning.tasks.metrics import Scores
+from vocabless.training.finetuning.tasks.saved_classifier import problem_of, read_record
 from vocabless.training.load import Corpus, Head, is_checkpoint, load, load_checkpoint_config
 from vocabless.training.script import fingerprint
 

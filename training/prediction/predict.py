@@ -32,7 +32,8 @@ from vocabless.onnx_settings import SETTINGS, read_settings
 from vocabless.public_names import has_path_shape, model_of_run
 from vocabless.saving.run_folder import RESULTS, read_json
 from vocabless.texts.text_format import TextFormat
-from vocabless.training.finetuning.columns import LABEL_COLUMNS, TEXT_COLUMNS, find_columns, named, text_columns
+from vocabless.training.finetuning.rows.columns import find_columns, named, text_columns
+from vocabless.training.finetuning.tasks.arguments import LABEL_COLUMNS, TEXT_COLUMNS
 from vocabless.training.prediction.row_files import FORMATS, Row, flat, output_format, read_rows, row_writer
 from vocabless.training.prediction.row_scores import RowScores
 
@@ -159,7 +160,7 @@ class _TorchClassifier(OnnxClassifier):
     """A model that torch reads."""
 
     def __init__(self, source: str) -> None:
-        self._code = import_module("vocabless.training.finetuning.estimator_fit")  # the libraries of training
+        self._code = import_module("vocabless.training.finetuning.scikit.estimator_fit")  # the libraries of training
         (self._model, self._tokenizer, problem, *_), _ = self._code.load(source, pairs=True)
         self.labels, self.threshold = problem.labels or ["value"], problem.threshold
         self.is_multi_label = problem.name == "multi_label_classification"

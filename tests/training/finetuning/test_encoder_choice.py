@@ -11,9 +11,9 @@ import run_glue
 from vocabless import VocablessClassifier
 from vocabless.loading import ENCODERS, default_encoder
 from vocabless.training.finetuning import encoder_choice
-from vocabless.training.finetuning.data import Examples, TaskData
 from vocabless.training.finetuning.encoder_choice import MIN_ROWS, choose_encoder
-from vocabless.training.finetuning.problems import SingleLabel
+from vocabless.training.finetuning.tasks.data import Examples, TaskData
+from vocabless.training.finetuning.tasks.problems import SingleLabel
 
 TICKETS = json.loads(Path(__file__).with_name("tickets.json").read_text(encoding="utf-8"))
 needs_weights = pytest.mark.skipif(not Path(default_encoder("multilingual")).is_dir(), reason="no trained weights")

@@ -11,13 +11,17 @@ from script_runs import coloured, fine_tune, predictions_of, write_csv
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
-from vocabless.training.finetuning import candidates, first_head, held_out, prepared
+from vocabless.training.finetuning import candidates, folds, prepared
 from vocabless.training.finetuning import fit as fitting
-from vocabless.training.finetuning.arguments import DataArguments
-from vocabless.training.finetuning.first_head import FirstHead
-from vocabless.training.finetuning.held_out import FOLDS, training_folds
-from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.sources import load_own_data
+from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate
+from vocabless.training.finetuning.head import first_head, head_choice
+from vocabless.training.finetuning.prepared import Prepared
+from vocabless.training.finetuning.rows import held_out
+from vocabless.training.finetuning.rows.held_out import FOLDS, training_folds
+from vocabless.training.finetuning.rows.sources import load_own_data
+from vocabless.training.finetuning.tasks.arguments import DataArguments
+from vocabless.training.finetuning.tasks.problems import SingleLabel
+from vocabless.training.finetuning.tasks.text_logits import TextLogits
 
 ROWS = coloured(60)
 
@@ -29,7 +33,7 @@ def data(tmp_path):
 
 @pytest.mark.parametrize(("flags", "folds"), [(["--random_head", "true"], 5), ([], 5), ([], 1)])
 @pytest.mark.quick("flags1-5", "flags2-1")
-def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, tmp_path, encoder):
+def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, tune, tmp_path, monkeypatch, keep):
     """From some number of rows on, one fold is scored. Each fold is a command of its own: its rows are the validation
     and the test file. With one strength of the regularisation and no wide part, the first head of a fold depends on
     the others alone. All texts have sentences, which a fitted head reads, too."""
@@ -37,40 +41,38 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     data = write_csv(tmp_path / "mine.csv", rows)
     settings = ["--max_seq_length", "32", "--learning_rate", "1e-3", "--load_best_model_at_end", "false", *flags]
     settings += ["--eval_strategy", "no"]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("vocabless.training.finetuning.first_head.STRENGTHS", (0.03,))
-        patched.setattr("vocabless.training.finetuning.first_head.wide_rows", lambda _: 0)
-        patched.setattr(first_head, "are_sentences_harmless", lambda _: True)
-        patched.setattr(fitting, "is_simpler_better", lambda *_: False)
-        patched.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
-        patched.setattr(candidates, "temperature_of", lambda *_: 1.0)  # that of a fold would suit it alone
-        patched.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
-        _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
-        task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
-        assert task.is_cross_validated and results["is_cross_validated"] and results["scored_folds"] == folds
-        assert results["rows"]["accuracy"] == 12 * folds
-        losses, right = [], []
-        for number, fold in enumerate(training_folds(task)[:folds]):
-            of_fold = [rows[row] for row in fold]
-            train = write_csv(tmp_path / "rest.csv", [row for row in rows if row not in of_fold])
-            test = write_csv(tmp_path / "fold.csv", of_fold)
-            files = ["--train_file", train, "--validation_file", test, "--test_file", test]
-            folder, _ = tune(tmp_path / f"fold {number}", *files, *settings)
-            for record, (_, label) in zip(predictions_of(folder), of_fold, strict=True):
-                found = record["probabilities"]
-                losses.append(-np.log(found[label]))
-                right.append(max(found, key=found.get) == label)
+    monkeypatch.setattr(head_choice, "STRENGTHS", (0.03,))
+    monkeypatch.setattr(first_head, "wide_rows", lambda _: 0)
+    monkeypatch.setattr(TextLogits, "sentence_errors", lambda _, targets: -np.ones(len(targets)))
+    monkeypatch.setattr(candidates, "_temperature", lambda *_: 1.0)  # that of a fold would suit it alone
+    monkeypatch.setattr(held_out, "FEW_ROWS", 60 if folds == FOLDS else 59)
+    keep(MEAN)
+    _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
+    task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
+    assert task.is_cross_validated and results["is_cross_validated"] and results["scored_folds"] == folds
+    assert results["rows"]["accuracy"] == 12 * folds
+    losses, right = [], []
+    for number, fold in enumerate(training_folds(task)[:folds]):
+        of_fold = [rows[row] for row in fold]
+        train = write_csv(tmp_path / "rest.csv", [row for row in rows if row not in of_fold])
+        test = write_csv(tmp_path / "fold.csv", of_fold)
+        files = ["--train_file", train, "--validation_file", test, "--test_file", test]
+        folder, _ = tune(tmp_path / f"fold {number}", *files, *settings)
+        for record, (_, label) in zip(predictions_of(folder), of_fold, strict=True):
+            found = record["probabilities"]
+            losses.append(-np.log(found[label]))
+            right.append(max(found, key=found.get) == label)
     assert results["measures"]["accuracy"] == np.mean(right)
     assert results["measures"]["loss"] == pytest.approx(np.mean(losses), abs=1e-3)
     assert ("head" in results) == (not flags)
 
 
-def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
+def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkeypatch, keep):
+    keep(MEAN)
     command = ["--train_file", data]
     folder, whole = tune(tmp_path / "whole", *command)
     assert not list((tmp_path / "whole").rglob("*.npz"))
-    calls, trainer = [], fitting._trainer
+    calls, trainer = [], Prepared.trainer
 
     def killed(*arguments):
         calls.append(arguments)
@@ -78,7 +80,7 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
             raise KeyboardInterrupt
         return trainer(*arguments)
 
-    monkeypatch.setattr(fitting, "_trainer", killed)
+    monkeypatch.setattr(Prepared, "trainer", killed)
     with pytest.raises(SystemExit, match="130"):
         tune(tmp_path / "killed", *command)
     again, resumed = tune(tmp_path / "killed", *command)
@@ -100,7 +102,7 @@ def test_rows_that_are_sorted_by_length_for_training_are_scored_as_themselves(tu
 
 @pytest.fixture
 def always_wide(monkeypatch):
-    monkeypatch.setattr(held_out, "WIDE_GAIN", -1e9)
+    monkeypatch.setattr(head_choice, "WIDE_GAIN", -1e9)
 
 
 @pytest.mark.usefixtures("always_wide")
@@ -127,10 +129,11 @@ def test_the_head_alone_is_fitted_printed_and_saved(is_cross_validated, tune, da
 @pytest.mark.parametrize("are_harmless", [True, False], ids=["harmless", "harmful"])
 @pytest.mark.quick("harmless-1", "harmful-0")
 def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
-    are_harmless, epochs, tune, tmp_path, monkeypatch
+    are_harmless, epochs, tune, tmp_path, monkeypatch, keep
 ):
-    monkeypatch.setattr(first_head, "are_sentences_harmless", lambda gains: are_harmless and len(gains) == 60)
-    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
+    errors = np.full(60, -1.0 if are_harmless else 1.0)
+    monkeypatch.setattr(TextLogits, "sentence_errors", lambda _, targets: errors[: len(targets)])
+    keep(HEAD if epochs == 0 else MEAN)
     rows = [(f"This is a sentence. {text} is another one.", label) for text, label in ROWS]
     data = write_csv(tmp_path / "mine.csv", rows)
     folder, _ = tune(tmp_path / "run", "--train_file", data, "--num_train_epochs", str(epochs))
@@ -139,10 +142,10 @@ def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
 
 
 @pytest.mark.usefixtures("always_wide")
-def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, monkeypatch):
+def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, monkeypatch, keep):
     alone, _ = tune(tmp_path / "alone", "--train_file", data, "--num_train_epochs", "0")
-    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
-    monkeypatch.setattr(candidates, "temperature_of", lambda *_: 1.0)
+    keep(MEAN)
+    monkeypatch.setattr(candidates, "_temperature", lambda *_: 1.0)
     tuned, _ = tune(tmp_path / "tuned", "--train_file", data, "--num_train_epochs", "1")
     head, weights = (load_file(folder / "model.safetensors") for folder in (alone, tuned))
     assert (head["classifier.wide.weight"] == weights["classifier.wide.weight"]).all()
@@ -155,24 +158,19 @@ def test_fine_tuning_keeps_the_wide_part_that_was_fitted(tune, data, tmp_path, m
 
 @pytest.mark.parametrize("is_cross_validated", [True, False])
 @pytest.mark.quick("False")
-def test_the_first_model_that_no_other_one_is_better_than_is_saved(
-    is_cross_validated, tune, data, tmp_path, monkeypatch
-):
+def test_the_candidate_that_is_chosen_is_saved(is_cross_validated, tune, data, tmp_path, monkeypatch, keep):
     """The head alone, the trained weights, or the mean of the weights before and after training."""
     command = ["--train_file", data, "--num_train_epochs", "2"]
     command += [] if is_cross_validated else ["--validation_file", data]
-    rule = "is_simpler_better_on_folds" if is_cross_validated else "is_simpler_better"
     alone, _ = tune(tmp_path / "alone", *command, "--num_train_epochs", "0")
     weights = {}
-    monkeypatch.setattr(candidates, "temperature_of", lambda *_: 1.0)
-    # The trained weights are compared with the mean first, and then the head with the better one.
-    for name, answers in {"head": (True, True), "trained": (True, False), "mean": (False, False)}.items():
-        left = [*answers]
-        monkeypatch.setattr(fitting, rule, lambda *_, left=left: left.pop(0))
+    monkeypatch.setattr(candidates, "_temperature", lambda *_: 1.0)
+    for name in (HEAD, TRAINED, MEAN):
+        keep(name)
         folder, results = tune(tmp_path / name, *command)
-        assert not left and results["head"]["is_kept"] == (name == "head")
-        assert results["is_mean_of_weights"] == (name == "mean") and (results["epochs"] > 0 or is_cross_validated)
-        assert ("the mean of those before and after training" in (folder / "README.md").read_text()) == (name == "mean")
+        assert results["head"]["is_kept"] == (name == HEAD)
+        assert results["is_mean_of_weights"] == (name == MEAN) and (results["epochs"] > 0 or is_cross_validated)
+        assert ("the mean of those before and after training" in (folder / "README.md").read_text()) == (name == MEAN)
         weights[name] = load_file(folder / "model.safetensors")
     head, trained, mean = weights.values()
     assert all((weight == head[name]).all() for name, weight in load_file(alone / "model.safetensors").items())
@@ -184,20 +182,19 @@ def test_the_first_model_that_no_other_one_is_better_than_is_saved(
 @pytest.mark.usefixtures("always_wide")
 @pytest.mark.parametrize("is_cross_validated", [True, False])
 def test_the_logits_of_a_fine_tuned_model_are_divided_by_what_suits_held_out_rows(
-    is_cross_validated, tune, data, tmp_path, monkeypatch
+    is_cross_validated, tune, data, tmp_path, monkeypatch, keep
 ):
     command = ["--train_file", data, "--num_train_epochs", "1"]
     command += [] if is_cross_validated else ["--validation_file", data]
-    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: False)
-    monkeypatch.setattr(fitting, "is_simpler_better", lambda *_: False)
+    keep(MEAN)
     monkeypatch.setattr(held_out, "FEW_ROWS", 1)
     losses = []
 
     def temperature_of(task, logits):
-        losses.append(task.problem.score(logits / divisor, task.targets(task.validation[""]))["loss"])
+        losses.append(task.problem.score(logits.texts / divisor, task.targets(task.validation[""]))["loss"])
         return divisor
 
-    monkeypatch.setattr(candidates, "temperature_of", temperature_of)
+    monkeypatch.setattr(candidates, "_temperature", temperature_of)
     weights = {}
     for divisor in (1.0, 4.0):
         losses.clear()
@@ -216,10 +213,15 @@ def test_a_temperature_counts_the_weights_of_held_out_rows(tmp_path):
     logits = 8.0 * np.eye(3)[targets]
     wrong = np.arange(len(targets)) % 4 == 0
     logits[wrong] = np.roll(logits[wrong], 1, axis=1)
-    found = held_out.temperature_of(task, logits)
+
+    def temperature_of(task):
+        of_texts = {"": TextLogits(logits, logits[:0], np.empty(0, int))}
+        return Candidate.of(TRAINED, task, of_texts, is_calibrated=False).temperature
+
+    found = temperature_of(task)
     assert 3 < found < 7 and found == task.problem.temperature(torch.from_numpy(logits), torch.from_numpy(targets))
     examples = replace(task.validation[""], weights=np.where(wrong, 0.01, 1.0))
-    assert held_out.temperature_of(replace(task, validation={"": examples}), logits) < found / 1.5
+    assert temperature_of(replace(task, validation={"": examples})) < found / 1.5
 
 
 @pytest.mark.parametrize(("epochs", "accuracy", "is_enough"), [
@@ -232,12 +234,11 @@ def test_nothing_is_trained_where_nothing_can_be_gained_unless_epochs_are_given(
     score, trained = SingleLabel.score, []
     monkeypatch.setattr(SingleLabel, "score", lambda *given: score(*given) | {"accuracy": accuracy})
 
-    def train(shared, head):
+    def on_folds(shared, head):
         trained.append(1)
-        return shared.data, head.frozen.held_out, head.frozen.held_out
+        return shared.data, [Candidate.of(HEAD, shared.data, {"": head.held_out})]
 
-    monkeypatch.setattr(fitting, "_train_on_folds", train)
-    monkeypatch.setattr(fitting, "is_simpler_better_on_folds", lambda *_: True)
+    monkeypatch.setattr(fitting, "candidates_on_folds", on_folds)
     flags = [] if epochs is None else ["--num_train_epochs", str(epochs)]
     _, results = fine_tune(tmp_path / "run", "--model_name_or_path", encoder, "--train_file", data, *flags)
     assert (not trained) == is_enough and results["head"]["is_kept"] and results["scored_folds"] == FOLDS
@@ -296,9 +297,9 @@ KINDS = {  # kind of problem → header and rows, a metric, and the names of a p
 def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validated, tune, tmp_path, monkeypatch):
     header, rows, metric, names = KINDS[kind]
     data = write_csv(tmp_path / "mine.csv", rows, header)
-    written = []
-    write_into = FirstHead.write_into
-    monkeypatch.setattr(FirstHead, "write_into", lambda self, head: written.append(self) or write_into(self, head))
+    written, write = [], first_head.write_head
+    for module in (first_head, folds):
+        monkeypatch.setattr(module, "write_head", lambda *given: written.append(given) or write(*given))
     flags = ["--test_file", data, "--do_predict", *(["--label_separator", ";"] if kind.startswith("multi") else [])]
     flags += ["--validation_file", data] if validated else []
     folder, results = tune(tmp_path / "run", "--train_file", data, *flags, "--num_train_epochs", "1")

@@ -16,12 +16,12 @@ from transformers import AutoConfig, AutoTokenizer
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessModel, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
-from vocabless.training.finetuning.arguments import DataArguments, GlueArguments, is_trained_vocabless
-from vocabless.training.finetuning.data import Examples, TaskData, encode
 from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.prepared import encode_training_rows
-from vocabless.training.finetuning.problems import SingleLabel
-from vocabless.training.finetuning.sources import load_own_data
+from vocabless.training.finetuning.rows.sources import load_own_data
+from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, is_trained_vocabless
+from vocabless.training.finetuning.tasks.data import Examples, TaskData, encode
+from vocabless.training.finetuning.tasks.problems import SingleLabel
 
 VARIANT = "eelbert-word-uno"
 TENSOR = "encoder.encoder.layer.0.output.dense.weight"

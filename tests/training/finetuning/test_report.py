@@ -10,10 +10,10 @@ import pytest
 from script_runs import fine_tune, predictions_of, write_csv
 from sklearn.metrics import classification_report, f1_score
 
-from vocabless.training.finetuning.glue import AVERAGES, GLUE, average, find_glue_tasks, missing_for
-from vocabless.training.finetuning.label_scores import label_table, score_labels
-from vocabless.training.finetuning.problems import MultiLabel, SingleLabel
 from vocabless.training.finetuning.report import Report, summarise
+from vocabless.training.finetuning.rows.glue import AVERAGES, GLUE, average, find_glue_tasks, missing_for
+from vocabless.training.finetuning.tasks.label_scores import label_table, score_labels
+from vocabless.training.finetuning.tasks.problems import MultiLabel, SingleLabel
 
 # All values differ, so that a formula with a wrong metric gives a wrong average.
 METRICS = {

@@ -1,0 +1,87 @@
+"""The first head: a linear model of what the head reads from the frozen encoder, with what held-out rows say of it.
+
+Linear probing, then fine-tuning (Kumar et al., ICLR 2022): with random weights of the head, the first steps of
+fine-tuning change states of the encoder that the labels could use as they are. The linear model takes seconds. A head
+of one text also has a wide part, see `WideLayer`: both are one convex problem.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vocabless.training.finetuning.head.frozen_features import read_features
+from vocabless.training.finetuning.head.head_choice import choose, held_out_logits
+from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
+from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
+from vocabless.training.finetuning.rows.held_out import folds_of
+from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, TaskData, sample_rows
+from vocabless.training.finetuning.tasks.logits import Vectors
+from vocabless.training.finetuning.tasks.metrics import is_gain
+from vocabless.training.finetuning.tasks.problems import SingleLabel
+from vocabless.training.finetuning.tasks.text_logits import TextLogits, sentence_rows
+
+MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
+MAX_CHOICE_ROWS = 2000  # of the training rows, on which the settings are chosen
+SENTENCE_COST = 2.0  # standard errors of accuracy that sentences cost at most: training rows lack what they gain
+
+
+@dataclass(frozen=True)
+class HeadFit:
+    """The heads that fit the training rows, and what they say of held-out ones."""
+
+    labelled: LabelledFeatures  # of the training rows
+    settings: Settings  # those that suit the rows, see `choose`
+    # Logits of each row by a head that was fitted outside its fold, with those of the sentences that the model reads;
+    # if validation rows are apart, only of the rows on which the settings were chosen.
+    held_out: TextLogits
+    scored: Rows  # on which the settings were chosen
+    reads_sentences: bool  # whether the model shall read the sentences of texts, too
+    seconds: float  # in which the encoder read the rows
+
+    def head(self, rows: Rows | None = None) -> FirstHead:
+        """Returns the head that is fitted to some of the training rows; None is all."""
+        return (self.labelled if rows is None else self.labelled.select(rows)).fit(self.settings)
+
+
+def fit_head(model: Any, rows: EncodedRows, collator: Any, data: TaskData) -> HeadFit:
+    """Fits the head of a model that `has_linear_head` to what its encoder says of the training rows."""
+    model.config.classifier_reads_sentences = False  # until it is saved
+    rows = [rows[row] for row in sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)]
+    problem, has_words = data.problem, data.train.pairs is None
+    num_rows = wide_rows(problem.config["num_labels"]) if has_words else 0
+    read = partial(read_features, model, collator=collator, wide_rows=num_rows)
+    started = time.monotonic()
+    labelled = LabelledFeatures(problem, read(rows), [row["label"] for row in rows])
+    seconds = time.monotonic() - started
+
+    folds = folds_of(problem.strata(labelled.targets), data.train.groups if data.is_cross_validated else None)
+    few = sample_rows(len(rows), MAX_CHOICE_ROWS)
+    few_folds = [np.intersect1d(fold, few) for fold in folds]
+    settings, logits = choose(labelled, few_folds)
+    scored: Rows = np.flatnonzero(np.isfinite(logits[:, 0]))
+
+    def with_sentences(logits: Vectors, folds: Sequence[Rows]) -> TextLogits:
+        """Returns the logits with those of sentences, each by a head that was fitted outside its fold."""
+        sentences, places = [logits[:0]], [np.empty(0, np.int64)]
+        for held_out in folds:
+            of_fold, found = sentence_rows(rows, held_out[np.isfinite(logits[held_out, 0])])
+            if found:
+                head = labelled.select(np.setdiff1d(np.concatenate(folds), held_out)).fit(settings)
+                sentences.append(head.logits(read(found)))
+                places.append(of_fold)
+        return TextLogits(logits, np.concatenate(sentences), np.concatenate(places))
+
+    may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
+    held_out = with_sentences(logits, few_folds if may_read else [])
+    targets = np.asarray(labelled.targets)[scored]
+    reads_sentences = may_read and not is_gain(held_out.select(scored).sentence_errors(targets), SENTENCE_COST)
+    is_part = data.is_cross_validated and len(scored) < len(rows)
+    if is_part or not reads_sentences:
+        logits = held_out_logits(labelled, folds, settings) if is_part else logits
+        held_out = with_sentences(logits, folds if reads_sentences else [])
+    write_head(labelled.fit(settings), model)
+    return HeadFit(labelled, settings, held_out, scored, reads_sentences, seconds)

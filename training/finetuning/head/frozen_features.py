@@ -1,0 +1,62 @@
+"""What the head of a model reads of rows of token ids, while its encoder is frozen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from vocabless.modeling.wide_layer import WideLayer
+from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, weights_of
+from vocabless.training.finetuning.tasks.logits import Vectors, batches, compute
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a head reads of n texts, and how much each of them counts."""
+
+    vectors: Vectors  # (n, D)
+    wide: csr_matrix | None = None  # (n, rows) float32, see `WideLayer`
+    weights: Vectors | None = None  # (n,), None: all the same
+
+    def select(self, rows: Rows) -> "Features":
+        """Returns the features of some of the texts."""
+        columns = (None if column is None else column[rows] for column in (self.wide, self.weights))
+        return Features(self.vectors[rows], *columns)
+
+    def shares(self, rows: Rows) -> Vectors:
+        """Returns the weights of some of the texts, divided by their mean."""
+        if self.weights is None:
+            return np.ones(len(rows))
+        return np.asarray(self.weights[rows] / self.weights[rows].mean())
+
+
+def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0) -> Features:
+    """Returns what the head of a model that `has_linear_head` reads of n rows; with `wide_rows` also wide features."""
+    inputs: list[Tensor] = []
+    hook = model.classifier.dense.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
+    try:
+        vectors = compute(model, rows, collator, lambda *_: inputs.pop())
+    finally:
+        hook.remove()
+    wide = wide_features(model.config, rows, collator, wide_rows) if wide_rows else None
+    return Features(vectors, wide, weights_of(rows))
+
+
+@torch.no_grad()
+def wide_features(config: Any, rows: EncodedRows, collator: Any, num_rows: int) -> csr_matrix:
+    """Returns the features (n, num_rows) of a `WideLayer` for n rows of token ids."""
+    layer = WideLayer(config, num_rows, 1)
+    columns: list[Any] = [None] * len(rows)
+    numbers: list[Any] = [None] * len(rows)
+    for indices, batch in batches(rows, collator):
+        found, shares = layer.features(batch["input_ids"])
+        for index, of_text, share in zip(indices, found, shares, strict=True):
+            kept = share > 0
+            columns[index], numbers[index] = of_text[kept].int().numpy(), share[kept].numpy()
+    starts = np.cumsum([0, *map(len, columns)])
+    features = csr_matrix((np.concatenate(numbers), np.concatenate(columns), starts), shape=(len(rows), num_rows))
+    features.sum_duplicates()
+    return features

@@ -1,0 +1,1 @@
+"""What a fine-tuning task is: its problem, rows, arguments and scores."""

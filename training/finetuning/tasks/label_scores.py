@@ -1,0 +1,78 @@
+"""Predictions of test rows, and scores where they have labels, also of each label; some may not be in training rows."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import classification_report
+from transformers import DataCollatorWithPadding
+
+from vocabless.saving.record import TEST
+from vocabless.training.finetuning.tasks.data import Examples, encode
+from vocabless.training.finetuning.tasks.logits import logits_of
+from vocabless.training.finetuning.tasks.metrics import Scores
+from vocabless.training.finetuning.tasks.problems import ABSENT, Array, Problem
+
+
+def predict_splits(
+    model: Any, tokenizer: Any, length: int, problem: Problem, test: Mapping[str, Examples], folder: Path | None
+) -> Scores:
+    """Writes `predictions<suffix>.jsonl` for each split, suffix → rows, and `test<suffix>.md` if it has labels.
+
+    Args:
+        model: for the problem.
+        tokenizer: of the model.
+        length: tokens of a text that are read.
+        problem: of the labels.
+        test: suffix → rows.
+        folder: for the files; None writes none.
+
+    Returns:
+        The scores of the splits that have labels; their names begin with `test_`.
+    """
+    scores: Scores = {}
+    for suffix, examples in test.items():
+        rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, length)
+        logits, labels = logits_of(model, rows, DataCollatorWithPadding(tokenizer)), examples.labels
+        if labels is not None:
+            of_split = score_labels(problem, logits, labels)
+            scores |= {f"{TEST}{name}{suffix}": value for name, value in of_split.items()}
+        if folder is not None:
+            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
+            (folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
+            if labels is not None and problem.labels:
+                (folder / f"test{suffix}.md").write_text(label_table(problem, logits, labels), "utf-8")
+    return scores
+
+
+def score_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> Scores:
+    """Returns the scores; a label that the training rows lack is a mistake."""
+    wide, logits = _with_unknown_labels(problem, logits, labels)
+    return wide.score(logits, [wide.target(label) for label in labels])
+
+
+def label_table(problem: Problem, logits: Array, labels: Sequence[Any]) -> str:
+    """Returns scikit-learn's table of the precision, recall and F1 of each label, in Markdown.
+
+    A sentence names the labels that the training rows lack.
+    """
+    unknown = problem.unknown_labels(labels)
+    wide, logits = _with_unknown_labels(problem, logits, labels)
+    predicted, correct = wide.decode(logits, np.asarray([wide.target(label) for label in labels]))
+    names = [" ".join(label.split()) for label in wide.labels]
+    numbers = range(len(names))
+    table = classification_report(correct, predicted, labels=numbers, target_names=names, digits=3, zero_division=0)
+    missing = f"\nThe training rows do not have: {', '.join(unknown)}. Each of these texts counts as a mistake.\n"
+    return f"```\n{table}```\n" + (missing if unknown else "")
+
+
+def _with_unknown_labels(problem: Problem, logits: Array, labels: Sequence[Any]) -> tuple[Problem, Array]:
+    """Returns the problem with the labels that it lacks, and the logits with columns for them: never the largest."""
+    unknown = problem.unknown_labels(labels)
+    if not unknown:
+        return problem, logits
+    wide = type(problem)([*problem.labels, *unknown], problem.metrics, problem.best_metric, problem.threshold)
+    columns = np.full((len(logits), len(unknown)), min(logits.min(), 0) + ABSENT)
+    return wide, np.concatenate([logits, columns], axis=1)

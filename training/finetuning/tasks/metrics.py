@@ -1,0 +1,72 @@
+"""The metrics of the tasks.
+
+Each is a function of scikit-learn or scipy. `evaluate.load` would download a script, and `evaluate` writes a cache.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn import metrics
+
+Scores = dict[str, float]  # name of a metric, or "loss" → value
+
+
+def score(names: Sequence[str], predictions: Any, references: Any) -> Scores:
+    """Returns the scores by several metrics, keys of `METRICS`, for n predictions and references.
+
+    One of them is a class, a number, or a row of booleans.
+
+    Example:
+        >>> score(["accuracy", "f1"], [1, 0, 1], [1, 1, 1])
+        {'accuracy': 0.6666666666666666, 'f1': 0.8}
+    """
+    scores: Scores = {}
+    for name in names:
+        form, function = METRICS[name]
+        value = function(np.asarray(predictions, form), np.asarray(references, form))
+        scores |= value if isinstance(value, dict) else {name: float(value)}
+    return scores
+
+
+def is_gain(gains: NDArray[np.float64], standard_errors: float) -> bool:
+    """Returns whether the mean of the gains of n rows is above so many of its standard errors."""
+    return bool(gains.mean() > standard_errors * gains.std() / math.sqrt(len(gains)))
+
+
+def _of_classes(function: Any, **options: Any) -> Callable[[Any, Any], Any]:
+    """Returns a metric of scikit-learn, which takes the references first."""
+    return lambda predictions, references: function(references, predictions, **options)
+
+
+def _micro_f1(predictions: Any, references: Any) -> dict[str, float]:
+    """Precision, recall and F1 over all pairs of text and label."""
+    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+        references, predictions, average="micro", zero_division=0
+    )
+    return {"micro_precision": float(precision), "micro_recall": float(recall), "micro_f1": float(f1)}
+
+
+def _correlation(function: Any) -> Callable[[Any, Any], Any]:
+    """Returns a metric; a side whose numbers are all the same correlates with nothing."""
+
+    def correlate(predictions: Any, references: Any) -> Any:
+        sides = predictions, references
+        return 0.0 if any(len(side) < 2 or np.ptp(side) == 0 for side in sides) else function(*sides).statistic
+
+    return correlate
+
+
+CLASS, NUMBER, LABELS = np.int64, np.float64, np.bool_
+METRICS: dict[str, tuple[type[np.generic], Callable[[Any, Any], Any]]] = {  # → type of a prediction, and the function
+    "accuracy": (CLASS, _of_classes(metrics.accuracy_score)),
+    "f1": (CLASS, _of_classes(metrics.f1_score, zero_division=0)),  # of class 1; 0 if neither side has it
+    "macro_f1": (CLASS, _of_classes(metrics.f1_score, average="macro", zero_division=0)),
+    "matthews_correlation": (CLASS, _of_classes(metrics.matthews_corrcoef)),
+    "pearson": (NUMBER, _correlation(stats.pearsonr)),
+    "spearman": (NUMBER, _correlation(stats.spearmanr)),
+    "micro_f1": (LABELS, _micro_f1),
+}

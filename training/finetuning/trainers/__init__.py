@@ -1,0 +1,1 @@
+"""What trains all weights of a model."""
