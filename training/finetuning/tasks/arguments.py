@@ -75,7 +75,7 @@ class DataArguments(TextFileArguments, DataSource):
     )
     label_column: list[str] | None = flag(
         None,
-        f"Column of the labels; several give a text several labels. None looks for {' or '.join(LABEL_COLUMNS)}.",
+        f"Column of the labels; several give a text several labels. None looks for {', '.join(LABEL_COLUMNS)}.",
     )
     label_separator: str | None = flag(None, "Separator of several labels in one string, for csv files.")
     problem_type: str | None = flag(
