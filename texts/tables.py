@@ -4,7 +4,6 @@ Each csv cell is a text, also where it looks like a number: `007` stays `007`. A
 "None" and "null" are texts, as in a jsonl file.
 """
 
-import codecs
 import glob
 import hashlib
 import os
@@ -20,12 +19,11 @@ from datasets.exceptions import DatasetGenerationError
 
 from vocabless.texts.csv_records import FIRST_ROWS, MisreadError
 from vocabless.texts.row_tables import load_rows
-from vocabless.texts.text_format import FORMATS, UTF8, TextFormat, kind_of, open_bytes, suffix_of
+from vocabless.texts.text_format import FORMATS, UTF8, TextFormat, kind_of, suffix_of
 
 READING = 2  # of the rows of a file; a change in what is read raises it, so that no cache has the former rows
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
 STRING_TYPES = ("string", "large_string")
-WINDOWS_ONLY = re.compile(rb"[\x80\x82-\x84\x86-\x8c\x8e\x91-\x9c\x9e\x9f]")  # 0x85 is a line end, too
 _NESTED = {"Json": "values of several types", "List": "lists", "LargeList": "lists", "dict": "objects"}
 
 
@@ -65,23 +63,8 @@ def explained(error: Exception, where: str) -> ValueError:
     return ValueError(f"{where} cannot be read: {' '.join(str(cause).split())}; check that it is complete.")
 
 
-def _check_latin1(file: str, text_format: TextFormat) -> None:
-    """Raises MisreadError for a byte that is a letter or a mark in Windows-1252, but a control character in Latin-1."""
-    if codecs.lookup(text_format.encoding).name != "iso8859-1":
-        return
-    with open_bytes(file) as stream:
-        for part in iter(lambda: stream.read(1 << 20), b""):
-            if found := WINDOWS_ONLY.search(part):
-                raise MisreadError(
-                    f"the file {file!r} has the byte 0x{found[0].hex()}, which {text_format.encoding} has no character "
-                    f"for, and Windows-1252 has {found[0].decode('cp1252')!r}; give --encoding cp1252."
-                )
-
-
 def _load_texts(files: list[str], text_format: TextFormat, streaming: bool) -> Dataset | IterableDataset:
     """Returns the rows of text files; those of csv files have the same columns, all of them texts."""
-    for file in files:
-        _check_latin1(file, text_format)
     features = None
     if kind_of(files[0]) == "csv":
         headers = [next(text_format.records(file), (1, []))[1] for file in files]

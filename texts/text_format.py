@@ -43,7 +43,7 @@ class TextFormat:
         ValueError: the encoding is unknown, or the delimiter is not one character.
     """
 
-    encoding: str = "utf-8"
+    encoding: str = "utf-8"  # Latin-1 is read as Windows-1252, as browsers do
     delimiter: str | None = None  # `\t` or `tab` is a tab; None is a comma in csv, a tab in tsv
 
     def __post_init__(self) -> None:
@@ -51,6 +51,8 @@ class TextFormat:
             "".encode(self.encoding)
         except LookupError as error:
             raise ValueError(f"--encoding {self.encoding!r} is unknown; give one that Python has.") from error
+        if codecs.lookup(self.encoding).name == "iso8859-1":  # Windows-1252 has the same characters, and “, €, …
+            object.__setattr__(self, "encoding", "cp1252")
         if self.delimiter in ("tab", r"\t"):
             object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and len(self.delimiter) != 1:
