@@ -2,7 +2,6 @@
 
     python -m vocabless.conversion hub runs/my-classifier repository/
     python -m vocabless.conversion hub runs/my-classifier me/my-classifier --push
-    python -m vocabless.conversion hub runs/my-classifier me/my-classifier --push --space me/my-page
     python -m vocabless.conversion hub ewe-bert-tiny me/fresh --push --private
 
 The repository holds the weights of SOURCE as safetensors, bit for bit, the code, the tokenizer, the records of the run
@@ -24,7 +23,7 @@ from transformers.utils.hub import cached_file
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.compact_weights import compact
-from vocabless.saving.model_card import CARD, EVAL_RESULTS, link_page, renew_card, write_card
+from vocabless.saving.model_card import CARD, EVAL_RESULTS, renew_card, write_card
 from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
 from vocabless.saving.run_folder import RESULTS
 from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES
@@ -49,11 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
     parser.add_argument(
-        "--space",
-        metavar="OWNER/NAME",
-        help="link the card to this Space, which shows the model as a web page (verb `space`); default: no link",
-    )
-    parser.add_argument(
         "--subword",
         help="subword tokenizer of a variant that reads subwords: a tokenizer.json, a folder or a Hub id; default: "
         "the variant's own",
@@ -61,11 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> None:
-    """Writes the repository into an existing, empty folder. Errors: see `write_repository` and `link_page`."""
+    """Writes the repository into an existing, empty folder. Errors: see `write_repository`."""
     stored = compact if arguments.compact else _halved if arguments.half else None
     write_repository(arguments.source, folder, arguments.subword, stored)
-    if arguments.space:
-        link_page(folder / CARD, arguments.space)
 
 
 def write_repository(

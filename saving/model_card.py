@@ -42,8 +42,6 @@ REPOSITORY_PLACEHOLDER = "FOLDER_OR_REPOSITORY"  # in a card's example, until an
 TEMPLATES = Path(__file__).parent.parent / "model_cards"
 SIZES = re.compile(r"The weights take [\d.]+ MB(?:, `onnx/[\w.]+` [\d.]+ MB)*\.(?: Without torch: `[^`]*`\.)?")
 CODE_TABLE = re.compile(r"^\| code \| SHA-256 \|\n(?:\|.*\n?)*", re.M)
-HEADER_AND_TITLE = re.compile(r"\A(?:---\n.*?\n---\n)?\s*(?:# [^\n]*\n)?", re.S)
-PAGE_LINK = "\n**Try it in the browser: [{space}]({address})**, one page that holds the model and sends nothing.\n"
 
 
 def write_card(
@@ -94,20 +92,6 @@ def card_for_repository(card: Path, repo_id: str, revision: str | None = None) -
     """Returns the text of a card whose examples load a repository, at the commit `revision` or the newest one."""
     pin = f', revision="{revision}"' if revision else ""
     return card.read_text(encoding="utf-8").replace(f'"{REPOSITORY_PLACEHOLDER}"', f'"{repo_id}"{pin}')
-
-
-def link_page(card: Path, space_id: str) -> None:
-    """Puts a link to the page of a model under the title of its card; a card that has the link stays as it is.
-
-    Raises:
-        ValueError: the id of the Space is not `owner/name`.
-    """
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", space_id):
-        raise ValueError(f"{space_id!r} is not the id of a Space; give owner/name.")
-    text = card.read_text(encoding="utf-8")
-    link = PAGE_LINK.format(space=space_id, address=f"{constants.ENDPOINT}/spaces/{space_id}")
-    if link not in text:
-        card.write_text(HEADER_AND_TITLE.sub(lambda match: match[0] + link, text, count=1), encoding="utf-8")
 
 
 def renew_card(folder: Path) -> None:

@@ -15,7 +15,6 @@ from vocabless.saving.model_card import (
     CARD,
     REPOSITORY_PLACEHOLDER,
     card_for_repository,
-    link_page,
     renew_card,
     write_card,
 )
@@ -145,18 +144,3 @@ def test_names_of_a_user_are_one_line_of_the_card(save_model) -> None:
     lines = ModelCard.load(folder / CARD).text.splitlines()
     assert {f"# my-variant on {shown}", f"- Start: the weights of `{shown}`"} <= {*lines}
     assert not [line for line in lines if re.match(r"(# b|\| c)\b", line)]
-
-
-@pytest.mark.parametrize("header", ["", "---\n# a comment\nlicense: mit\n---\n\n"])
-@pytest.mark.parametrize("title", ["", "# A title\n"])
-def test_the_link_to_a_page_stands_once_under_the_title(header: str, title: str, tmp_path: Path) -> None:
-    card = tmp_path / CARD
-    card.write_text(f"{header}{title}\nText.\n\n# Not the title\n", encoding="utf-8")
-    for _ in range(2):
-        link_page(card, "you/page")
-    link = "**Try it in the browser: [you/page](https://huggingface.co/spaces/you/page)**"
-    with pytest.raises(ValueError, match="'page' is not the id of a Space; give owner/name"):
-        link_page(card, "page")
-    text = card.read_text(encoding="utf-8")
-    assert text.count(link) == 1 and text.startswith(header.rstrip("\n") + "\n" * bool(header))
-    assert text.index(title or link) <= text.index(link) < text.index("Text.")
