@@ -40,6 +40,11 @@ HELD_OUT = {  # scored folds of five → what was scored, if the saved model lea
     1: "Scores on training rows are those of a model that learned four fifths of them, on the rest.",
     5: "Scores on training rows are those of five models: each learned four fifths of them and was scored on the rest.",
 }
+# Facts that a run writes by the names of `CardFacts`.
+RECORDED = (
+    *("seed", "versions", "epochs", "steps", "train_rows", "threshold", "example"),
+    *("from_scratch", "is_pair", "is_own_data", "is_mean_of_weights"),
+)
 # Our name of a metric → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for name in ("precision", "recall", "f1")}
@@ -127,7 +132,7 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         return UNKNOWN_TRAINING
     arguments = results["arguments"]
     facts |= {"learning_rate": arguments["learning_rate"], "length": arguments["max_seq_length"]}
-    facts |= {"seed": results.get("seed", arguments.get("seed")), "versions": results["versions"]}
+    facts |= {"seed": arguments.get("seed")} | {name: results[name] for name in RECORDED if name in results}
     return CardFacts(**facts | results.get("about", {}))  # what a person added replaces what the run recorded
 
 
@@ -203,23 +208,15 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "fine-tuned",
         "start": without_path(start),
         "overrides": describe_overrides(start, arguments.get("overrides")),
-        "from_scratch": results["from_scratch"],
         **results["start"],
         **({} if is_own_data else {"language": ENGLISH}),
         "dataset": dataset,
         "datasets": [hub_id] if hub_id else [],
-        "is_pair": results["is_pair"],
-        "is_own_data": is_own_data,
-        "example": results["example"],
-        "threshold": results["threshold"],
-        "epochs": float(results["epochs"]),
         "keeps_best": arguments["load_best_model_at_end"],
         "is_head_alone": _is_head_alone(results),
-        "is_mean_of_weights": results.get("is_mean_of_weights", False),
         "batch_size": arguments["per_device_train_batch_size"],
         "teacher": f"{teacher['name']} ({teacher['description']})" if teacher else None,
         "teacher_rows": describe_rows(teacher) if teacher else None,
-        "train_rows": results["train_rows"],
         "measures": _score_table(results),
         "eval_results": [
             eval_result(name)
@@ -283,8 +280,7 @@ def _pre_trained(results: Mapping[str, Any]) -> dict[str, Any]:
         "datasets": list(on_hub.values()),
         "objective": results["objective_text"],
         "corpus": ", ".join(corpus if corpus in on_hub else Path(corpus).name for corpus in corpora),
-        "steps": int(results["steps"]),
-        "tokens": int(results["tokens_seen"]),
+        "tokens": results["tokens_seen"],
         "measures": "\n\n".join([_metric_table(results), *vector_tables(results["after"])]),
         "teacher": examples.get("teacher"),
         "teacher_license": examples.get("teacher_license"),
