@@ -130,30 +130,23 @@ def convert(
         tensors = {f"roberta.{name}": tensor for name, tensor in tensors.items()}
     kind = _kind_of(config, tensors, source)
     model, tokenizer = _build(kind, coder, config, tensors, subword)
-    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-
     front_end_names = [EMBEDDINGS + name for name in FRONT_ENDS[kind][0]]
-    their_names = {name: _their_name(name) for name in shapes if "front_end." not in name}  # ours → theirs
+    their_names = {name: _their_name(name) for name in model.state_dict() if "front_end." not in name}  # ours → theirs
     dropped = {name: why for name in tensors for prefix, why in DROPPED.items() if name.startswith(prefix)}
     needed = {*their_names.values(), *front_end_names}
     check_tensor_names(source, sorted(needed - set(tensors)), sorted(set(tensors) - needed - set(dropped)))
 
-    of_front_end = {name: tensors[name].float() for name in front_end_names}
-    try:
-        mapped = FRONT_ENDS[kind][1](*of_front_end.values())
-    except (RuntimeError, IndexError) as error:
-        found = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in of_front_end.items())
-        raise ValueError(f"the shapes in {source!r} do not fit together: {found}; download it again.") from error
     prefix = "" if isinstance(model, VocablessModel) else "vocabless."
-    mapped = {f"{prefix}front_end.{name}": tensor for name, tensor in mapped.items()}
-    mapped |= {name: tensors[their_name].float() for name, their_name in their_names.items()}
-    for name, shape in shapes.items():
-        if mapped[name].shape != shape:
-            raise ValueError(
-                f"{their_names.get(name, name)} of {source!r} has the shape {tuple(mapped[name].shape)}, but its "
-                f"config.json needs {tuple(shape)}; give the configuration of these weights."
-            )
-    model.load_state_dict(mapped)
+    mapped = {name: tensors[their_name].float() for name, their_name in their_names.items()}
+    try:
+        front_end = FRONT_ENDS[kind][1](*(tensors[name].float() for name in front_end_names))
+        model.load_state_dict(mapped | {f"{prefix}front_end.{name}": tensor for name, tensor in front_end.items()})
+    except (RuntimeError, IndexError) as error:
+        problem = str(error).splitlines()[-1].strip().rstrip(".")
+        raise ValueError(
+            f"the shapes of the tensors of {source!r} do not match its config.json ({problem}); give the configuration "
+            "of these weights."
+        ) from error
     return Converted(model, tokenizer, len(needed), dropped)
 
 
