@@ -90,7 +90,7 @@ def _parser(argv: list[str], program: str) -> tuple[argparse.ArgumentParser, Any
     chosen = next((argument for argument in argv if not argument.startswith("-")), None)
     if chosen is not None and chosen not in VERBS:
         raise ValueError(f"unknown verb {chosen!r}; choose one of {', '.join(VERBS)}.")
-    module: Any = _load(chosen) if chosen else None
+    module: Any = importlib.import_module(f"vocabless.conversion.{chosen}") if chosen else None
     as_written = argparse.RawDescriptionHelpFormatter  # keeps the line breaks of a docstring
     parser = argparse.ArgumentParser(
         prog=program, description=_of_program(__doc__, program), formatter_class=as_written
@@ -124,15 +124,6 @@ def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:
         parser.add_argument("--push", action="store_true", help=f"make the {pushed} on the Hub; no folder is written")
         parser.add_argument("--exist_ok", action="store_true", help=f"commit a new version if the {pushed} holds files")
         parser.add_argument("--private", action="store_true", help=f"make a new {pushed} private")
-
-
-def _load(verb: str) -> Any:
-    try:
-        return importlib.import_module(f"vocabless.conversion.{verb}")
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"the verb {verb!r} needs the package {error.name!r}, which is not installed; pip install {error.name}."
-        ) from error
 
 
 if __name__ == "__main__":

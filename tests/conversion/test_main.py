@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -52,12 +51,8 @@ def test_a_verb_imports_no_other(monkeypatch) -> None:
     assert not re.search(r"^from vocabless\.conversion", inspect.getsource(import_module(imported[0])), re.M)
 
 
-def test_an_unknown_verb_and_a_missing_package_are_named(monkeypatch) -> None:
+def test_an_unknown_verb_is_named() -> None:
     assert f"unknown verb 'convert'; choose one of {', '.join(VERBS)}" in refusal(main, "convert", "a", "b")
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "vocabless.conversion.hashformer", raising=False)
-    said = refusal(main, "hashformer", "a", "b")
-    assert re.search(r"the verb 'hashformer' needs the package 'torch', .*; pip install torch", said)
 
 
 @pytest.fixture
@@ -135,13 +130,13 @@ REFUSALS = [
     ("hashformer", ADD, lose("embeddings.LayerNorm.bias"), [], "lacks the tensors roberta.embeddings.LayerNorm.bias"),
     ("hashformer", ADD, lose("proj_mat"), [], "is not a HashFormer"),
     ("hashformer", ADD, add("lm_head.bias", 3), [], "has the unexpected tensors lm_head.bias"),
-    ("hashformer", ADD, add("roberta.embeddings.proj_mat_2.weight", 32, 64), [], "do not fit together"),
+    ("hashformer", ADD, add("roberta.embeddings.proj_mat_2.weight", 32, 64), [], "do not match its config.json"),
     ("hashformer", ADD, change(PICKLE, lambda data: data[:20_000]), [], "cannot be read"),
     ("hashformer", ADD, without(PICKLE), [], "no model.safetensors and no pytorch_model.bin"),
     ("hashformer", ADD, without("config.json"), [], "no config.json"),
     ("hashformer", ADD, change("config.json", lambda data: b"{"), [], "is damaged"),
     ("hub", TEXTS, change("config.json", lambda data: b"[1]"), [], "holds no object; give a complete checkpoint"),
-    ("hashformer", ADD, config(intermediate_size=40), [], "roberta.encoder.layer.0.intermediate.dense.weight"),
+    ("hashformer", ADD, config(intermediate_size=40), [], r"\(size mismatch for .*; give the configuration of"),
     *(
         ("hashformer", kind, None, ["--coder", "md5"], f"is not a HashFormer but a model of the type '{kind}' with a")
         for kind in ("bert", "roberta", "electra")

@@ -1,13 +1,13 @@
 """Target folders of conversions: written whole or not at all, and never blocked by a command that was killed."""
 
 import errno
+import importlib
 import os
 import signal
 
 import pytest
 from refusals import refusal
 
-from vocabless.conversion import __main__
 from vocabless.conversion.__main__ import VERBS, main
 from vocabless.saving.checkpoint import atomic_folder
 from vocabless.saving.targets import check_target
@@ -87,7 +87,7 @@ def test_no_verb_overwrites_its_source(verb, tmp_path, monkeypatch):
     links_in.mkdir()
     link(links_in / "checkpoint-2", source / "checkpoint-2")
     before = contents(tmp_path)
-    module = __main__._load(verb)
+    module = importlib.import_module(f"vocabless.conversion.{verb}")
     monkeypatch.setattr(module, "write", lambda *_: pytest.fail("worked for nothing"))
     flags = {"encoder": ["--variant", "ewe-bert-tiny"]}.get(verb, [])
     for read, target in [
@@ -152,7 +152,9 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_work(verb, tmp_pa
         make(path, *arguments, **options)
 
     monkeypatch.setattr(os, "mkdir", mkdir)
-    monkeypatch.setattr(__main__._load(verb), "write", lambda *_: pytest.fail("worked for nothing"))
+    monkeypatch.setattr(
+        importlib.import_module(f"vocabless.conversion.{verb}"), "write", lambda *_: pytest.fail("worked for nothing")
+    )
     flags = {"encoder": ["--variant", "ewe-bert-tiny"]}.get(verb, [])
     documents = ["texts"] if verb == "search" else []
     said = refusal(main, verb, "me/mine", *documents, tmp_path / "new" / "page", *flags)
