@@ -8,10 +8,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import INPUT, outputs_of, run_session
-from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL
 from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
 from vocabless.saving.tables import markdown_table
-from vocabless.tokenization.block_coders import CLS, SEP, special_blocks
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SENTENCES = [
@@ -26,8 +24,8 @@ UNKNOWN_WORDS = [
     "naïve 日本語 😀 हिन्दी",
     "Donaudampfschifffahrtsgesellschaftskapitän " * 3,
     "’",
+    "a long text " * 50,
 ]
-RANDOM_SHAPES = ((1, 1), (1, 2), (2, 16), (5, 33), (3, 128))  # batch, sequence
 Inputs = dict[str, Tensor]
 
 
@@ -51,37 +49,11 @@ def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, l
         batches = (texts, [part[:1] for part in texts])
         return [_as_choices(model, dict(tokenizer(*batch, **settings))) for batch in batches]
 
-    generator = torch.Generator().manual_seed(0)
-    shapes = sorted({(batch, min(length, limit)) for batch, length in RANDOM_SHAPES})
     return {
         "sentences": encoded(SENTENCES),
         "pairs of sentences": encoded(QUESTIONS, SENTENCES),
         "unknown words": encoded(UNKNOWN_WORDS),
-        "random blocks": [_as_choices(model, _random_inputs(shape, tokenizer, generator)) for shape in shapes],
     }
-
-
-def _random_inputs(shape: tuple[int, int], tokenizer: VocablessTokenizer, generator: torch.Generator) -> Inputs:
-    """Returns pairs of sequences of random blocks, with [CLS], two [SEP]s and padding, for a shape (batch, sequence).
-
-    Each sequence of the batch is one token shorter than the one before.
-    """
-    block_size, (batch, length) = tokenizer.block_size, shape
-    blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*shape, block_size), generator=generator)
-    if tokenizer.packed_block_size > block_size:  # units can be shorter than a block
-        num_bytes = torch.randint(1, block_size + 1, (*shape, 1), generator=generator)
-        blocks *= torch.arange(block_size) < num_bytes
-    types, mask = torch.zeros(2, *shape, dtype=torch.int64)
-    special = torch.from_numpy(special_blocks(block_size)).long()
-    for index in range(batch):
-        end = max(length - index, 1)
-        mask[index, :end] = 1
-        blocks[index, end // 2], blocks[index, end - 1], blocks[index, 0] = special[SEP], special[SEP], special[CLS]
-        if end > 2:
-            types[index, end // 2 + 1 : end] = 1
-    blocks *= mask.unsqueeze(-1)
-    inputs = {INPUT: blocks, "attention_mask": mask}
-    return inputs | {"token_type_ids": types} if "token_type_ids" in tokenizer.model_input_names else inputs
 
 
 def _as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:

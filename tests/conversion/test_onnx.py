@@ -57,7 +57,7 @@ def test_the_command_writes_its_files_and_reports_differences_and_sizes(exported
     names = {"model.onnx", "model_int8.onnx", "inference.json", "onnx_model.py", "target.json"}
     assert {file.name for file in target.iterdir()} == names
     assert "choices" not in printed  # they would be those on sentences of ours
-    for row in (r"model\.onnx \| random blocks \|", r"model_int8\.onnx \| sentences \|", r"torch \| [\d.]+ MB \|$"):
+    for row in (r"model\.onnx \| unknown words \|", r"model_int8\.onnx \| sentences \|", r"torch \| [\d.]+ MB \|$"):
         assert re.search(rf"^\| {row}", printed, re.M)
     assert (target / "model_int8.onnx").stat().st_size < (target / "model.onnx").stat().st_size
     assert json.loads((target / "inference.json").read_text())["truncation_side"] == "right"
