@@ -31,7 +31,6 @@ from vocabless.saving.record import OWN_LICENSE, read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 
 MODULE, TYPES, MODEL = "vocabless.js", "vocabless.d.ts", "model.bin"
-NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]{0,200}")  # what npm permits
 HEADER = f"/* vocabless {__version__}, Apache-2.0. Made with `python -m vocabless.conversion javascript`. */\n\n"
 SENTENCES = ["Where is my money?", "A bank holds our savings.", "The river bank is muddy."]
 ENCODE = """const encoder = await Encoder.load();
@@ -47,19 +46,14 @@ for (const {{ label, probabilities }} of await classifier.classify({texts})) {{
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
-    parser.add_argument("--name", help="name of the package; default: that of SOURCE")
+    parser.add_argument("--name", help="name of the package, as npm permits it; default: that of SOURCE")
     add_page_arguments(parser)
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes the package into an existing, empty folder; returns a report on differences and sizes.
-
-    Raises:
-        ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
-            cannot run; or npm does not permit the name.
-    """
+    """Writes the package into an existing, empty folder; returns a report on differences and sizes."""
     check_packages("javascript")
-    source, name = arguments.source, package_name(arguments.source, arguments.name)
+    source, name = arguments.source, arguments.name or package_name(arguments.source)
     model, tokenizer = load_checkpoint(source)
     facts = read_card_facts(source)
     if is_encoder := type(model) is VocablessModel:
@@ -82,23 +76,14 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
     return f"{differences}{size_report(folder, (MODULE, MODEL))}\n{describe_length(manifest['tokenizer'])}"
 
 
-def package_name(source: str, name: str | None) -> str:
-    """Returns the name of a package: the given one, or that of its source in the letters that npm permits.
+def package_name(source: str) -> str:
+    """Returns the name of a model's package: that of its source in the letters that npm permits.
 
-    Raises:
-        ValueError: npm does not permit the given name.
-
-    >>> package_name("me/My Encoder", None)
+    >>> package_name("me/My Encoder")
     'my-encoder'
     """
-    usual = re.sub(r"[^a-z0-9._~-]+", "-", Path(source).resolve().name.lower()).strip("-._")
-    name = name or usual or "vocabless-model"
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            f"--name {name!r} is no name of a package; give lower-case letters, digits and hyphens, such as my-encoder "
-            "or @me/my-encoder."
-        )
-    return name
+    name = re.sub(r"[^a-z0-9._~-]+", "-", Path(source).resolve().name.lower()).strip("-._")
+    return name or "vocabless-model"
 
 
 def write_package_json(folder: Path, name: str, license_name: str | None) -> None:

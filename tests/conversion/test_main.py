@@ -146,7 +146,6 @@ REFUSALS = [
     ("onnx", "ewe-canine-base", None, [], "'canine' depends on the batch size"),
     ("onnx", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and .* has none; leave it out."),
     ("javascript", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and this model has none;"),
-    ("javascript", WORDS, None, ["--name", "No Name"], "--name 'No Name' is no name of a package"),
     ("space", f"{WORDS} VocablessForQuestionAnswering", None, [], "cannot show VocablessForQuestionAnswering"),
     ("space", f"eelbert-uno {CLASSIFIER}", None, [], "cannot cut texts into subword units"),
     ("space", TEXTS, None, ["--pairs", "--example", "one"], "--example 'one' has 1 texts"),
