@@ -47,12 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
-    """Exports into an existing, empty folder; returns a report on differences and sizes.
-
-    Raises:
-        ValueError: a required package is missing, SOURCE is not a checkpoint of this family, the encoder has no dynamic
-            graph, the graph differs from the model, or --int4 finds no table of n-grams.
-    """
+    """Exports into an existing, empty folder; returns a report on differences and sizes."""
     check_packages("onnx")
     model, tokenizer = load_checkpoint(arguments.source)
     if arguments.int4:

@@ -85,12 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes all files of the page into an existing, empty folder; returns a report on passages, recall and size.
-
-    Raises:
-        ValueError: a required package is missing; MODEL is not a sentence encoder, or one that a page cannot run;
-            DOCUMENTS hold no text, or too much of it, or are a checkpoint.
-    """
+    """Writes all files of the page into an existing, empty folder; returns a report on passages, recall and size."""
     check_packages("search")
     for name in arguments.documents:
         if any((Path(name) / weights).is_file() for weights in WEIGHTS):

@@ -53,12 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
-    """Writes all files of the page into an existing, empty folder; returns a report on differences and sizes.
-
-    Raises:
-        ValueError: a required package is missing; SOURCE is not a checkpoint of this family, or is one that a page
-            cannot show or run.
-    """
+    """Writes all files of the page into an existing, empty folder; returns a report on differences and sizes."""
     check_packages("space")
     source = arguments.source
     model, tokenizer = load_checkpoint(source)
