@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel, PreTrainedConfig, set_seed
+from transformers import PreTrainedConfig, set_seed
 
 from vocabless import VocablessModel, VocablessTokenizer, load_config, load_tokenizer
 from vocabless.modeling.stock_encoders import arguments_of
 from vocabless.public_names import without_path, without_paths
 from vocabless.saving.run_folder import RESULTS, versions, write_json
-from vocabless.saving.stock_models import load_stock_config, load_stock_model
+from vocabless.saving.stock_models import load_stock_encoder
 from vocabless.saving.targets import write_converted
 from vocabless.variants import Variant, find_variant
 
@@ -35,9 +35,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def write(arguments: Namespace, folder: Path) -> str:
     """Converts into an existing, empty folder; returns a report on the kept and dropped tensors and the next step."""
     source, variant = arguments.source, find_variant(arguments.variant)
+    stock, unused = load_stock_encoder(source)
     set_seed(arguments.seed)
-    model = build(load_stock_config(source), variant)
-    stock, unused = load_stock_model(source, AutoModel)
+    model = build(stock.config, variant)
     tensors = stock.state_dict()
     kept = {name: tensors[name] for name in model.encoder.state_dict()}
     model.encoder.load_state_dict(kept)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.modeling.stock_encoders import max_tokens
 from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tensors, check_source, first_line
@@ -11,40 +11,22 @@ from vocabless.saving.checkpoint_files import LOADING_ERRORS, check_encoder_tens
 SMALLEST_VOCABULARY = 10  # tokens; transformers makes a tokenizer of special tokens alone where the files are missing
 
 
-def load_stock_config(source: str) -> PreTrainedConfig:
-    """Returns the configuration of a stock model, a folder or a Hub id.
+def load_stock_encoder(source: str) -> tuple[PreTrainedModel, list[str]]:
+    """Returns a stock encoder in evaluation mode, and the names of the tensors in its checkpoint that it does not use.
 
     Raises:
-        ValueError: the configuration is missing, damaged or unknown to transformers, or it is one of this family.
+        ValueError: the checkpoint, a folder or a Hub id, is missing, damaged or one of this family, or lacks tensors.
     """
     check_source(source)
     try:
-        config = AutoConfig.from_pretrained(source)
+        options: Any = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+        model, loading_info = AutoModel.from_pretrained(source, dtype=torch.float32, **options)
     except LOADING_ERRORS as error:
-        raise ValueError(_cannot_load(source, error)) from error
-    if config.model_type == "vocabless":
+        remedy = "give a folder with a complete checkpoint, or a Hub id"
+        raise ValueError(f"{source!r} cannot be loaded ({first_line(error)}); {remedy}.") from error
+    if model.config.model_type == "vocabless":
         remedy = "give a stock model, such as google-bert/bert-base-uncased"
         raise ValueError(f"{source!r} is already a model without a vocabulary; {remedy}.")
-    return config  # type: ignore[no-any-return]
-
-
-def load_stock_model(source: str, auto_class: Any, **options: Any) -> tuple[PreTrainedModel, list[str]]:
-    """Returns a stock model in evaluation mode, and the names of the tensors in its checkpoint that it does not use.
-
-    Args:
-        source: folder or Hub id.
-        auto_class: `AutoModel`, or a class with a head. A head that the checkpoint lacks, or has otherwise, is random.
-        options: arguments of the configuration that replace the checkpoint's.
-
-    Raises:
-        ValueError: the checkpoint is missing or truncated, or it lacks tensors.
-    """
-    try:
-        model, loading_info = auto_class.from_pretrained(
-            source, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True, **options
-        )
-    except LOADING_ERRORS as error:
-        raise ValueError(_cannot_load(source, error)) from error
     check_encoder_tensors(source, model, loading_info)
     return model.eval(), sorted(loading_info["unexpected_keys"])
 
@@ -53,7 +35,3 @@ def longest_sequence(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
     """Returns the largest sequence length, in tokens, that both a model, stock or not, and its tokenizer accept."""
     encoder: Any = model.base_model
     return min(int(tokenizer.model_max_length), getattr(encoder, "max_tokens", None) or max_tokens(encoder))
-
-
-def _cannot_load(source: str, error: Exception) -> str:
-    return f"{source!r} cannot be loaded ({first_line(error)}); give a folder with a complete checkpoint, or a Hub id."
