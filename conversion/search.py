@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx import check_packages
 from vocabless.conversion.search_export.contents import contents_of
-from vocabless.conversion.search_export.documents import Document, Reading, read_documents
+from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.fit import least_fit
 from vocabless.conversion.search_export.passage_index import build_index
 from vocabless.conversion.search_export.passages import Passages, passages_of
@@ -92,8 +92,8 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
             raise ValueError(f"{name!r} is a checkpoint and no folder of documents; give it with --model.")
     is_chosen, arguments = arguments.source is not None, argparse.Namespace(**vars(arguments))
     loaded = load_encoder(arguments.source) if is_chosen else None  # a mistake in its name is told before reading
-    reading = Reading(TextFormat(arguments.encoding, arguments.delimiter), arguments.text_column)
-    documents, left_out = read_documents(arguments.documents, arguments.base_url, reading)
+    text_format = TextFormat(arguments.encoding, arguments.delimiter)
+    documents, left_out = read_documents(arguments.documents, arguments.base_url, text_format, arguments.text_column)
     passages, repeated = cut(documents)
     texts = [text for of_document in passages for text in of_document.texts()]
     if loaded is None:

@@ -41,23 +41,19 @@ class Document:
     file: str = ""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How files are read: the format of those that are text, and the column of texts; None is one of `COLUMNS`."""
-
-    text_format: TextFormat = UTF8
-    text_column: str | None = None
-
-
 def read_documents(
-    sources: Sequence[str], base_url: str | None = None, reading: Reading = Reading()
+    sources: Sequence[str],
+    base_url: str | None = None,
+    text_format: TextFormat = UTF8,
+    text_column: str | None = None,
 ) -> tuple[list[Document], list[str]]:
     """Returns the documents of files and folders, and a sentence on each file of a folder that is left out.
 
     Args:
         sources: files, and folders whose files of known formats are read, also in folders within them.
         base_url: address in front of the path of a file in its folder; None: its documents get no link.
-        reading: of all files.
+        text_format: of the files that are text.
+        text_column: of tables; None is one of `COLUMNS`.
 
     Raises:
         ValueError: a source does not exist or has no file of a known format; a source that is a file is damaged, in
@@ -71,7 +67,11 @@ def read_documents(
         notes += more
         for file, name in files:
             try:
-                of_file = [replace(document, file=name) for document in _read(file, name, base_url, reading)]
+                if file.suffix.lower() in TEXTS:
+                    found = _page(file, name, base_url, text_format.encoding)
+                else:
+                    found = _rows(file, text_format, text_column)
+                of_file = [replace(document, file=name) for document in found]
                 left_out += [] if of_file else [f"the file {str(file)!r} holds no text."]
                 documents += of_file
             except ValueError as error:
@@ -127,17 +127,13 @@ def _is_made(folder: Path) -> bool:
     return folder.name in NO_DOCUMENTS or any((folder / name).is_file() for name in MADE_BY_PROGRAMS)
 
 
-def _read(file: Path, name: str, base_url: str | None, reading: Reading) -> Iterator[Document]:
-    """Yields the documents of a file that have text."""
-    if file.suffix.lower() in (*TABLES, *LISTS):
-        yield from _rows(file, reading) if _is_filled(file) else ()
-        return
+def _page(file: Path, name: str, base_url: str | None, encoding: str) -> Iterator[Document]:
+    """Yields the document of a file of txt, md or html if it has text."""
     try:
-        page, text = read_file(str(file), reading.text_format.encoding)
+        page, text = read_file(str(file), encoding)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"the file {str(file)!r} cannot be read: {error}; give a whole text in {reading.text_format.encoding}, or "
-            "its own --encoding."
+            f"the file {str(file)!r} cannot be read: {error}; give a whole text in {encoding}, or its own --encoding."
         ) from error
     if page.exclusion:
         raise ValueError(f"the file {str(file)!r} says {page.exclusion!r}; take that out of it to have it in the page.")
@@ -152,22 +148,16 @@ def _read(file: Path, name: str, base_url: str | None, reading: Reading) -> Iter
         yield Document(page.title or str(Path(name).with_suffix("")), page.sections, link)
 
 
-def _is_filled(file: Path) -> bool:
-    """Returns whether a table has more than white space."""
-    with file.open("rb") as stream:
-        return any(line.strip(b"\xef\xbb\xbf \t\r\n") for line in stream)
-
-
-def _rows(file: Path, reading: Reading) -> Iterator[Document]:
+def _rows(file: Path, text_format: TextFormat, text_column: str | None) -> Iterator[Document]:
     """Yields the rows of a table as documents. A title is a heading, too, so that it is found."""
     from vocabless.texts.tables import STRING_TYPES, column_type, load_files  # imports `datasets`
 
-    rows: Any = load_files([str(file)], f"the table {str(file)!r}", reading.text_format)
+    rows: Any = load_files([str(file)], f"the table {str(file)!r}", text_format)
     of_name = {str(column).lower(): column for column in rows.column_names}
     text, title, link = (next((of_name[name] for name in names if name in of_name), None) for names in COLUMNS.values())
-    text = text if reading.text_column is None else reading.text_column
+    text = text if text_column is None else text_column
     if text not in rows.column_names or column_type(rows.features[text]) not in (*STRING_TYPES, "null"):
-        wanted = "none of texts" if reading.text_column is None else f"no texts in {text!r}"
+        wanted = "none of texts" if text_column is None else f"no texts in {text!r}"
         raise ValueError(
             f"the table {str(file)!r} has the columns {', '.join(rows.column_names)} and {wanted}; give the column of "
             f"its texts with --text_column, or name one {', '.join(COLUMNS['text'])}."

@@ -18,7 +18,7 @@ from vocabless.conversion.__main__ import main
 from vocabless.conversion.search import cut
 from vocabless.conversion.search_export import passage_index
 from vocabless.conversion.search_export.contents import MOST_TITLES, contents_of
-from vocabless.conversion.search_export.documents import Document, Reading, read_documents
+from vocabless.conversion.search_export.documents import Document, read_documents
 from vocabless.conversion.search_export.fit import USUAL_FIT, least_fit, meaningless_queries
 from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
 from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
@@ -28,8 +28,8 @@ from vocabless.texts.documents import MOST_HEADING, Section
 from vocabless.texts.text_format import TextFormat
 
 
-def read(source: Path, base_url: str | None = None, reading: Reading | None = None) -> list[Document]:
-    return read_documents([str(source)], base_url, reading or Reading())[0]
+def read(source: Path, base_url: str | None = None, **options: object) -> list[Document]:
+    return read_documents([str(source)], base_url, **options)[0]
 
 
 @pytest.mark.parametrize(("name", "content", "documents"), [
@@ -66,16 +66,16 @@ def test_files_have_the_delimiter_the_encoding_and_the_column_of_texts_that_are_
     name, content, text_format, column, tmp_path
 ) -> None:
     (tmp_path / name).write_text(content, encoding=text_format.encoding)
-    (document,) = read(tmp_path / name, reading=Reading(text_format, column))
+    (document,) = read(tmp_path / name, text_format=text_format, text_column=column)
     assert document.title == "Ä" and document.sections[0].text == "Grüße"
 
 
 def test_a_title_that_is_the_column_of_texts_is_no_heading(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("question,answer\nWhy?,So.\n")
-    (document,) = read(tmp_path / "a.csv", reading=Reading(text_column="question"))
+    (document,) = read(tmp_path / "a.csv", text_column="question")
     assert document.sections == [Section("", "Why?")]
     with pytest.raises(ValueError, match=r"and no texts in 'reply'; give the column of its texts with --text_column"):
-        read(tmp_path / "a.csv", reading=Reading(text_column="reply"))
+        read(tmp_path / "a.csv", text_column="reply")
 
 
 def test_parquet_is_a_table_and_json_in_a_folder_is_none(tmp_path) -> None:
