@@ -33,7 +33,7 @@ from vocabless import (
 )
 from vocabless.loading import find_subword
 from vocabless.public_names import without_path
-from vocabless.saving.checkpoint_files import check_tensor_names, read_config_and_tensors, shortened
+from vocabless.saving.checkpoint_files import check_tensor_names, first_line, read_config_and_tensors, shortened
 from vocabless.saving.targets import write_converted
 from vocabless.tokenization.components import read_subword
 from vocabless.tokenization.piece_coders import NUM_BUCKETS
@@ -142,10 +142,9 @@ def convert(
         front_end = FRONT_ENDS[kind][1](*(tensors[name].float() for name in front_end_names))
         model.load_state_dict(mapped | {f"{prefix}front_end.{name}": tensor for name, tensor in front_end.items()})
     except (RuntimeError, IndexError) as error:
-        problem = str(error).splitlines()[-1].strip().rstrip(".")
         raise ValueError(
-            f"the shapes of the tensors of {source!r} do not match its config.json ({problem}); give the configuration "
-            "of these weights."
+            f"the shapes of the tensors of {source!r} do not match its config.json ({first_line(error)}); give the "
+            "configuration of these weights."
         ) from error
     return Converted(model, tokenizer, len(needed), dropped)
 

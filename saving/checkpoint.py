@@ -94,27 +94,17 @@ def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
         )
     try:
         model = getattr(vocabless, class_name)(VocablessConfig.from_dict(config)).eval()
-    except LOADING_ERRORS as error:
-        raise ValueError(
-            f"the config.json of {source!r} fits no model ({first_line(error)}); download the checkpoint again."
-        ) from error
-    try:
-        check_tensor_names(source, *model.load_state_dict(tensors, strict=False, assign=True))
-    except RuntimeError as error:
-        raise ValueError(
-            f"the shapes of the tensors of {source!r} do not match its config.json; download the checkpoint again."
-        ) from error
-    dtype = getattr(torch, str(config.get("dtype")), None)
-    model = model.to(dtype) if isinstance(dtype, torch.dtype) else model
-    try:
+        names = model.load_state_dict(tensors, strict=False, assign=True)
         cached_file(source, TOKENIZER_CONFIG_FILE)  # without this file transformers builds a tokenizer of the defaults
         tokenizer: VocablessTokenizer = VocablessTokenizer.from_pretrained(source)
     except LOADING_ERRORS as error:
         raise ValueError(
-            f"the tokenizer of {source!r} cannot be loaded ({first_line(error)}); save the model's tokenizer there."
+            f"{source!r} cannot be loaded ({first_line(error)}); give a complete checkpoint with its own tokenizer."
         ) from error
+    check_tensor_names(source, *names)
     check_tokenizer(source, model.config, tokenizer)
-    return model, tokenizer
+    dtype = getattr(torch, str(config.get("dtype")), None)
+    return model.to(dtype) if isinstance(dtype, torch.dtype) else model, tokenizer
 
 
 def check_tokenizer(source: str, config: Any, tokenizer: VocablessTokenizer) -> None:

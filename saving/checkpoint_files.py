@@ -38,8 +38,12 @@ LOADING_ERRORS = (
 
 
 def first_line(error: Exception) -> str:
-    """Returns the first line of an error's message without its full stop, or the name of its class if it has none."""
-    return shortened(next(iter(str(error).splitlines()), type(error).__name__).rstrip("."))
+    """Returns the first line of an error's message without its full stop, or the name of its class if it has none.
+
+    A line that announces the next one is not the first: torch lists below it which tensors do not fit.
+    """
+    lines = (line.strip() for line in str(error).splitlines() if not line.endswith(":"))
+    return shortened(next(lines, type(error).__name__).rstrip("."))
 
 
 def shortened(text: str) -> str:
@@ -165,14 +169,10 @@ def _read_tensors(file: str) -> tuple[dict[str, Tensor], str | None]:
                 tensors = {name: weights.get_tensor(name) for name in weights.keys()}
                 return tensors, (weights.metadata() or {}).get(WEIGHTS_ID)
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
+        reason = "" if isinstance(error, pickle.UnpicklingError) else f" ({first_line(error)})"  # advice
         raise ValueError(
-            f"{file!r} is damaged or holds other objects than tensors; get a model.safetensors."
-        ) from error
-    except (SafetensorError, RuntimeError, EOFError, OSError) as error:
-        raise ValueError(
-            f"{file!r} cannot be read ({first_line(error)}); it is truncated or holds other objects than tensors: "
-            "download it again."
+            f"{file!r} cannot be read{reason}; it is truncated or holds other objects than tensors: download it again."
         ) from error
     if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise ValueError(f"{file!r} is not a dictionary of tensors; give a file that holds a state dict.")

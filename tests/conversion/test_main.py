@@ -113,7 +113,7 @@ REFUSALS = [
     ("hub", TEXTS, load_tokenizer(WORDS, splitter="whitespace").save_pretrained, [], f"but {WORDS} reads utf8 blocks"),
     ("hub", TEXTS, config(model_type="bert"), [], "give a checkpoint of this family"),
     ("hub", TEXTS, config(model_type=[*VERBS] * 99), [], r"^.{300,700} …; give a checkpoint of"),
-    ("hub", TEXTS, without("tokenizer_config.json"), [], "no.* file named tokenizer_config.json.*; save the model"),
+    ("hub", TEXTS, without("tokenizer_config.json"), [], "no.* file named tokenizer_config.json.*; give a complete"),
     *(
         ("hub", TEXTS, lambda folder, text=text: (folder / RESULTS).write_text(text), [], "is not what a run writes")
         for text in ('{"constant_baselines": 5}', "[" * 10**5, "null", '{"objective": "mlm", "arguments": "x"}')
@@ -125,7 +125,7 @@ REFUSALS = [
     ("encoder", "bert", lose("encoder.layer.1.output.dense.bias"), NGRAM, "lacks the tensors encoder.layer.1.output"),
     ("encoder", "bert", lambda folder: os.truncate(folder / WEIGHTS, 5000), NGRAM, "cannot be loaded"),
     ("encoder", "bert", without("config.json"), NGRAM, "cannot be loaded"),
-    ("hashformer", ADD, tensors(lambda _: {"model": Path("a program")}), [], "is damaged or holds other objects than"),
+    ("hashformer", ADD, tensors(lambda _: {"model": Path("a program")}), [], "truncated or holds other objects than"),
     ("hashformer", ADD, tensors(lambda weights: list(weights.values())), [], "is not a dictionary of tensors"),
     ("hashformer", ADD, lose("embeddings.LayerNorm.bias"), [], "lacks the tensors roberta.embeddings.LayerNorm.bias"),
     ("hashformer", ADD, lose("proj_mat"), [], "is not a HashFormer"),
