@@ -12,7 +12,6 @@ repository is loaded in a process that cannot import this package and must give 
 import argparse
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
@@ -55,30 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> None:
-    """Writes the repository into an existing, empty folder. Errors: see `write_repository`."""
+    """Writes a complete repository into an existing, empty folder; it loads in a process without this package."""
+    source = arguments.source
     stored = compact if arguments.compact else _halved if arguments.half else None
-    write_repository(arguments.source, folder, arguments.subword, stored)
-
-
-def write_repository(
-    source: str,
-    folder: Path,
-    subword: str | None = None,
-    stored: Callable[[dict[str, Tensor]], dict[str, Tensor]] | None = None,
-) -> None:
-    """Writes a complete repository, and checks that it loads in a process that cannot import this package.
-
-    `source` is a folder, a Hub id or the name of a variant, for which `subword` is given, see `load_tokenizer`.
-    `stored` returns the weights as the repository stores them; None stores them as they are.
-
-    Raises:
-        ValueError: see `load_checkpoint` and `load_tokenizer`; or the repository does not load, or gives other numbers.
-    """
     is_variant = source in VARIANTS and not os.path.isdir(source)
     if is_variant:
         set_seed(0)
         model: PreTrainedModel = VocablessModel(load_config(source))
-        tokenizer = load_tokenizer(source, subword)
+        tokenizer = load_tokenizer(source, arguments.subword)
     else:
         model, tokenizer = load_checkpoint(source)
         for name in COPIED_FILES:

@@ -28,7 +28,7 @@ def test_a_verb_that_is_interrupted_ends_with_one_line_and_leaves_no_folder(tmp_
     def raise_interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vocabless.conversion.hub.write_repository", raise_interrupt)
+    monkeypatch.setattr("vocabless.conversion.hub.write", raise_interrupt)
     with pytest.raises(SystemExit, match="130"):
         conversion.main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
     line = "python -m vocabless.conversion: interrupted; give the same command again to begin anew."

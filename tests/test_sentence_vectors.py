@@ -14,7 +14,7 @@ import torch
 from datasets import Dataset
 from strings import random_strings
 
-from vocabless.conversion.hub import write_repository
+from vocabless.conversion.__main__ import main as convert
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of, with_vectors
 from vocabless.onnx_model import OnnxClassifier, OnnxEncoder, as_int8, main
@@ -126,8 +126,7 @@ def test_the_dense_layer_is_that_of_the_modules_and_travels_with_a_repository(ra
     dense = dense_of(folder)
     write_sentence_modules(folder, **dense, teacher_mean=torch.zeros(12))
     (folder / "run.json").write_text("{}")
-    repository.mkdir()
-    write_repository(str(folder), repository)
+    convert(["hub", str(folder), str(repository)])
     for place in (folder, repository):
         encoder = encoder_of(place)
         with torch.no_grad():
