@@ -128,7 +128,7 @@ def _pages(files: Sequence[str], text_format: TextFormat) -> Iterator[dict[str, 
     """Yields the texts of md and html files that have some."""
     for file in files:
         try:
-            page, _ = read_file(file, text_format.encoding)
+            page = read_file(file, text_format.encoding)
         except UnicodeError as error:
             raise text_format.misread(file, error) from error
         except ValueError as error:

@@ -16,6 +16,7 @@ from vocabless.texts.markdown_pages import to_html
 from vocabless.texts.text_format import suffix_of
 
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
+MOST_BINARY = 1 << 16  # a file with a NUL among its first characters is not text
 MOST_HEADING = 200  # characters of a heading; a longer one is text
 _HIDDEN = frozenset(
     "annotation annotation-xml audio canvas datalist footer iframe nav noembed noframes noscript object rp rt script "
@@ -55,17 +56,19 @@ class Page(NamedTuple):
         return "\n".join(part for section in self.sections for part in section if part)
 
 
-def read_file(file: str, encoding: str) -> tuple[Page, str]:
-    """Returns what a reader sees of a file, and its text. It has the encoding that it declares, see `decoded`.
+def read_file(file: str, encoding: str) -> Page:
+    """Returns what a reader sees of a file. It has the encoding that it declares, see `decoded`.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it has another encoding, or its elements are nested too deep.
+        ValueError: it has another encoding or is no text, or its elements are nested too deep.
     """
     suffix = suffix_of(file)
     with open(file, "rb") as stream:
         text = decoded(stream.read(), encoding, suffix in HTML)
-    return read_page(text, suffix), text
+    if "\0" in text[:MOST_BINARY]:
+        raise ValueError(f"it has a NUL at position {text.index(chr(0))}, so it is no text or has another encoding")
+    return read_page(text, suffix)
 
 
 def read_page(text: str, suffix: str) -> Page:

@@ -20,7 +20,6 @@ COLUMNS = {
     "title": ("title", "name", "heading", "headline", "question", "subject"),
     "link": ("link", "url", "href", "uri"),
 }
-BINARY_CHARACTERS = 1 << 16  # a file with a NUL among its first characters is not text
 # Folders of packages, of what a build has written and of drafts; so are those that hold one of `MADE_BY_PROGRAMS`.
 NO_DOCUMENTS = frozenset(
     "node_modules bower_components jspm_packages site-packages dist-packages venv virtualenv __pycache__ "
@@ -130,18 +129,13 @@ def _is_made(folder: Path) -> bool:
 def _page(file: Path, name: str, base_url: str | None, encoding: str) -> Iterator[Document]:
     """Yields the document of a file of txt, md or html if it has text."""
     try:
-        page, text = read_file(str(file), encoding)
+        page = read_file(str(file), encoding)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"the file {str(file)!r} cannot be read: {error}; give a whole text in {encoding}, or its own --encoding."
         ) from error
     if page.exclusion:
         raise ValueError(f"the file {str(file)!r} says {page.exclusion!r}; take that out of it to have it in the page.")
-    if "\0" in text[:BINARY_CHARACTERS]:
-        raise ValueError(
-            f"the file {str(file)!r} has a NUL at position {text.index(chr(0))}, so it is no text, or one of another "
-            "encoding; give its own --encoding, such as utf-16-le, or take the NUL out."
-        )
     if page.sections:
         # Bytes, because the name of a file need not be UTF-8.
         link = None if base_url is None else base_url.rstrip("/") + "/" + quote(os.fsencode(name))

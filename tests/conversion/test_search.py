@@ -134,7 +134,7 @@ def test_a_folder_is_read_with_all_in_it_and_files_that_cannot_be_read_are_named
     assert [(document.title, document.file) for document in documents] == [("b", "b.txt"), ("in/a", "in/a.md")]
     reasons = [
         "1 .png, which are not read; convert",
-        "binary.txt' has a NUL at position 4, so it",
+        "binary.txt' cannot be read: it has a NUL at position 4, so it is no text",
         "deep.html' cannot be read",
         "empty.txt' holds",
         "latin.md' cannot",

@@ -192,7 +192,7 @@ def test_damaged_marks_take_linear_time(piece: str) -> None:
 ])  # fmt: skip
 def test_a_file_has_the_encoding_that_it_declares_or_utf_8_or_else_the_given_one(name, data, read, tmp_path) -> None:
     (tmp_path / name).write_bytes(data)
-    assert read_file(str(tmp_path / name), "cp1251")[0].text == read
+    assert read_file(str(tmp_path / name), "cp1251").text == read
 
 
 def test_a_given_encoding_that_looks_like_ascii_is_read() -> None:
