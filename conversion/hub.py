@@ -21,7 +21,6 @@ from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
-from vocabless.saving.compact_weights import compact
 from vocabless.saving.model_card import CARD, EVAL_RESULTS, renew_card, write_card
 from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
 from vocabless.saving.run_folder import RESULTS
@@ -39,12 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="store the weights in 16 bits, in half the bytes; they load as 32 bits, rounded to three digits",
     )
-    parser.add_argument(
-        "--compact",
-        action="store_true",
-        help="round the weights to 7 bits, and tables of n-grams to 4, before they are stored in 16: an archive, such "
-        "as a wheel, then holds less than half of the bytes",
-    )
     parser.add_argument("--commit_message", default="Add the model", help="message of the commit; default %(default)s")
     parser.add_argument(
         "--subword",
@@ -56,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def write(arguments: argparse.Namespace, folder: Path) -> None:
     """Writes a complete repository into an existing, empty folder; it loads in a process without this package."""
     source = arguments.source
-    stored = compact if arguments.compact else _halved if arguments.half else None
     is_variant = source in VARIANTS and not os.path.isdir(source)
     if is_variant:
         set_seed(0)
@@ -72,11 +64,11 @@ def write(arguments: argparse.Namespace, folder: Path) -> None:
             (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(found, folder / name)
     weights = model.state_dict()
-    if stored is not None:
-        weights = stored(weights)
+    if arguments.half:
+        weights = _halved(weights)
         model.load_state_dict(weights)
         for file in folder.glob(f"{DENSE}/*.safetensors"):
-            save_file(stored(load_file(file)), file, metadata={"format": "pt"})
+            save_file(_halved(load_file(file)), file, metadata={"format": "pt"})
     save_checkpoint(model, tokenizer, folder, weights)
     if (folder / CARD).is_file():
         renew_card(folder)

@@ -18,7 +18,6 @@ from hub_stand_in import TOKEN, Answer, Repository
 from huggingface_hub import ModelCard, constants
 from refusals import refusal
 from safetensors.torch import load_file
-from torch import Tensor
 
 import run_glue
 import run_pretraining
@@ -27,7 +26,6 @@ from vocabless import load_config, load_tokenizer
 from vocabless.conversion.__main__ import main
 from vocabless.joined_code import CONFIGURATION, MODELING, PIPELINES, TOKENIZATION
 from vocabless.saving.checkpoint import WITHOUT_PACKAGE
-from vocabless.saving.compact_weights import compact
 from vocabless.saving.model_card import CARD, REPOSITORY_PLACEHOLDER
 from vocabless.saving.record import UNKNOWN_TRAINING, read_card_facts
 from vocabless.saving.run_folder import RESULTS, read_results, write_json
@@ -150,24 +148,20 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_its_card_gets_digest
     assert card.startswith(MIT_CARD) and card.endswith(" |\n\nEnd.\n")
 
 
-@pytest.mark.parametrize(
-    ("flag", "stored"), [("--half", Tensor.half), ("--compact", lambda each: compact({"": each})[""])]
-)
-def test_half_the_bytes_load_as_32_bits(flag, stored, save_model, tmp_path) -> None:
+def test_half_the_bytes_load_as_32_bits(save_model, tmp_path) -> None:
     model, folder = save_model("hashgram-tiny")
     target = tmp_path / "target"
     dense = {"weight": torch.randn(6, model.config.hidden_size), "bias": torch.randn(6)}
     write_sentence_modules(folder, **dense)
-    main(["hub", str(folder), str(target), flag])
+    main(["hub", str(folder), str(target), "--half"])
     found = read_dense(str(target))
-    assert found.keys() == dense.keys() and all(torch.equal(found[name], stored(dense[name])) for name in dense)
+    assert found.keys() == dense.keys() and all(torch.equal(found[name], dense[name].half()) for name in dense)
     whole, half = load_file(folder / "model.safetensors"), load_file(target / "model.safetensors")
     assert {tensor.dtype for tensor in half.values()} == {torch.float16} and whole.keys() == half.keys()
     loaded = vocabless.VocablessModel.from_pretrained(target)
     assert loaded.dtype == torch.float32 and loaded.config.dtype == torch.float32
     state = loaded.state_dict()
-    expected = model.state_dict() if flag == "--half" else compact(model.state_dict())
-    assert all(torch.equal(state[name], tensor.half().float()) for name, tensor in expected.items())
+    assert all(torch.equal(state[name], tensor.half().float()) for name, tensor in model.state_dict().items())
 
 
 def test_what_the_library_uploads_while_it_saves_is_the_joined_code(hub, tmp_path) -> None:

@@ -4,8 +4,10 @@ import zlib
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
-from vocabless.saving.compact_weights import TABLE, compact, round_rows
+from benchmarks.compact_weights import TABLE, compact, main, round_rows
+from vocabless.conversion.__main__ import main as convert
 
 
 def rounded_row(row: list[float], bits: int) -> list[float]:
@@ -46,3 +48,11 @@ def test_an_archive_holds_less_than_half_and_vectors_and_whole_numbers_keep_thei
     for name, most in ((TABLE, 0.15), ("dense.weight", 0.04)):
         difference = stored[name].float() - weights[name]
         assert difference.norm() < most * weights[name].norm()
+
+
+def test_a_checkpoint_with_rounded_weights_is_stored_in_16_bits_without_another_loss(save_model, tmp_path) -> None:
+    model, folder = save_model("hashgram-tiny")
+    main([str(folder)])
+    convert(["hub", str(folder), str(tmp_path / "target"), "--half"])
+    stored, expected = load_file(tmp_path / "target" / "model.safetensors"), compact(model.state_dict())
+    assert stored.keys() == expected.keys() and all(torch.equal(stored[name], expected[name]) for name in stored)
