@@ -1,7 +1,6 @@
 """Parts of the heads: layers over the encoder, pairs that it reads apart, and the loss over tokens."""
 # mypy: no-warn-return-any
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -11,7 +10,6 @@ from transformers import initialization as init
 
 from .blocks import FrontEnd, check_blocks, token_type_ids_of
 from .configuration_vocabless import VocablessConfig
-from .sentences import LEAST_SAID
 from .wide_layer import WideLayer
 
 
@@ -131,29 +129,6 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Te
     weights = attention_mask.to(hidden_states.dtype).unsqueeze(-1)
     num_tokens = weights.sum(dim=1).clamp(min=1)
     return (hidden_states * weights).sum(dim=1) / num_tokens, num_tokens
-
-
-def join_sentences(logits: Tensor, of_sentences: Tensor, texts: Tensor) -> Tensor:
-    """Returns logits (B, L) of one label that also say what the sentences of some texts do.
-
-    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
-    counts by the square of what it says, the Kullback-Leibler divergence of its probabilities from 1/L each. The logits
-    of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and Callan,
-    *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the weights are ours.
-
-    Args:
-        logits: of the whole texts, (B, L).
-        of_sentences: the logits of their n sentences, (n, L).
-        texts: the text of each sentence, (n,) int64.
-    """
-    logarithms = of_sentences.float().log_softmax(dim=-1)
-    probabilities = logarithms.exp()
-    said = math.log(logits.shape[-1]) + (probabilities * logarithms).sum(dim=-1, keepdim=True)
-    weights = said.clamp(min=LEAST_SAID) ** 2
-    sums = torch.zeros_like(logits, dtype=torch.float32).index_add(0, texts, weights * probabilities)
-    totals = sums.sum(dim=-1, keepdim=True)
-    joined = torch.log((logits.float().softmax(dim=-1) + sums / totals.clamp(min=LEAST_SAID**2)) / 2)
-    return torch.where(totals > 0, joined.to(logits.dtype), logits)
 
 
 def split_pairs(inputs: Inputs) -> Inputs:

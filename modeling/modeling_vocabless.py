@@ -25,9 +25,9 @@ from transformers.utils.generic import can_return_tuple
 from .blocks import attention_mask_of, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
-from .head_layers import Inputs, PooledHead, PredictionTransform, join_sentences, token_loss
+from .head_layers import Inputs, PooledHead, PredictionTransform, token_loss
 from .pretrained_model import VocablessPreTrainedModel
-from .sentences import sentences_of
+from .sentences import BlockArray, Logits, read_with_sentences
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
@@ -198,7 +198,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
 
     If it `reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence by sentence, and
-    `join_sentences` makes the logits. States, attentions and exported graphs are of the whole text.
+    `join_sentences` makes the logits, without a gradient. States, attentions and exported graphs are of the whole
+    text.
     """
 
     _auto_class = "AutoModelForSequenceClassification"
@@ -225,16 +226,20 @@ class VocablessForSequenceClassification(_TextHeadModel):
         return self._with_sentences(logits, cast(Tensor, inputs.input_ids))
 
     @torch.compiler.disable
+    @torch.no_grad()
     def _with_sentences(self, logits: Tensor, blocks: Tensor) -> Tensor:
         """Returns the logits (B, L) of texts joined with those of their sentences; blocks are (B, S, K)."""
-        texts, of_sentences = [], []
-        for of_batch in sentences_of(blocks.cpu().numpy()):
-            numbers, sentences = (torch.from_numpy(found).to(blocks.device) for found in of_batch)
-            inputs = Inputs(sentences, attention_mask_of(sentences))
+        predict = super().predict
+
+        def read(sentences: BlockArray) -> Logits:
+            input_ids = torch.from_numpy(sentences).to(blocks.device)
+            inputs = Inputs(input_ids, attention_mask_of(input_ids))
             states = self.vocabless(*inputs, return_dict=True).last_hidden_state
-            texts.append(numbers)
-            of_sentences.append(super().predict(states, inputs, inputs))
-        return join_sentences(logits, torch.cat(of_sentences), torch.cat(texts)) if texts else logits
+            return predict(states, inputs, inputs).cpu().double().numpy()
+
+        whole = logits.detach().cpu().double().numpy()
+        joined = read_with_sentences(blocks.cpu().numpy(), whole, read)
+        return logits if joined is whole else torch.from_numpy(joined).to(logits.dtype).to(logits.device)
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return self.loss_function(labels, logits, self.config)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .modeling.sentences import LEAST_SAID, sentences_of
+from .modeling.sentences import read_with_sentences, softmax
 from .onnx_settings import SETTINGS, check_settings, damaged, read_json, read_settings
 from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
 from .tokenization.options import build
@@ -132,11 +132,8 @@ class OnnxClassifier(OnnxModel):
         logits = super().run_blocks(blocks, output)
         if not self.settings.get("reads_sentences"):
             return logits
-        texts, of_sentences = [], []
-        for numbers, sentences in sentences_of(blocks):
-            texts.append(numbers)
-            of_sentences.append(super().run_blocks(sentences, output))
-        return join_sentences(logits, np.concatenate(of_sentences), np.concatenate(texts)) if texts else logits
+        run = super().run_blocks
+        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output))
 
     def __call__(self, texts: Texts) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts, a string is one; for a regression, its number."""
@@ -180,31 +177,6 @@ def listed(texts: Any) -> list[Text]:
                 f"texts are strings, or pairs of two, but here is {reprlib.repr(row)}; give a list of them."
             )
     return rows
-
-
-def join_sentences(
-    logits: NDArray[np.float32], of_sentences: NDArray[np.float32], texts: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Returns logits (B, L) that also say what sentences do, whose logits are (n, L), of these texts, (n,).
-
-    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
-    counts by the square of the Kullback-Leibler divergence of its probabilities from 1/L each.
-    """
-    probabilities = softmax(of_sentences)
-    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
-    said = np.log(logits.shape[1]) + (probabilities * logarithms).sum(axis=1, keepdims=True)
-    sums = np.zeros(logits.shape)
-    np.add.at(sums, texts, np.maximum(said, LEAST_SAID) ** 2 * probabilities)
-    totals = sums.sum(axis=1, keepdims=True)
-    joined = np.log((softmax(logits) + sums / np.maximum(totals, LEAST_SAID**2)) / 2)
-    return np.where(totals > 0, joined, logits).astype(np.float32)
-
-
-def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
-    """Returns the probabilities of logits (…, L)."""
-    powers = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
-    result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return result
 
 
 class OnnxEncoder(OnnxModel):

@@ -972,71 +972,6 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
 }
 
 
-# ---- sentences.py ----------------------------------------------------------------------------------------------------
-# The sentences of a text, which a classifier may read beside the whole text.
-#
-# A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
-
-MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
-SHORTEST = 3  # units of a sentence, its mark among them
-MOST_AT_ONCE = 64  # sentences
-LEAST_SAID = 1e-3  # of a sentence, see `join_sentences`, so that the weights of no text are all 0
-
-FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
-MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
-MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
-
-BlockArray = NDArray[np.int64]
-
-
-def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
-    """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
-
-    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
-    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
-
-    Args:
-        blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
-            such as a pair of texts, has no sentences.
-
-    Yields:
-        The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
-    """
-    found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
-    for text, firsts in enumerate(blocks[..., 0].tolist()):
-        ends = {
-            place
-            for place, behind in enumerate(firsts[1:])
-            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
-            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
-        }
-        if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
-            continue
-        start, *units, end = (place for place, first in enumerate(firsts) if first)
-        spans: list[list[int]] = [[]]
-        for unit in units:
-            spans[-1].append(unit)
-            if unit in ends and len(spans[-1]) >= SHORTEST:
-                spans.append([])
-        if len(spans) > 1 and len(spans[-1]) < SHORTEST:
-            last = spans.pop()
-            spans[-1] += last
-        if len(spans) > 1:
-            found += [(text, [start, *span, end]) for span in spans]
-    found.sort(key=lambda sentence: len(sentence[1]))
-    for first in range(0, len(found), MOST_AT_ONCE):
-        texts, places = zip(*found[first : first + MOST_AT_ONCE], strict=True)
-        sentences = np.zeros((len(places), len(places[-1]), blocks.shape[-1]), np.int64)
-        for sentence, text, of_sentence in zip(sentences, texts, places, strict=True):
-            sentence[: len(of_sentence)] = blocks[text, of_sentence]
-        yield np.asarray(texts, np.int64), sentences
-
-
-def _is_mark(block: BlockArray) -> bool:
-    """Returns whether the unit of a block, (K,), begins with a mark."""
-    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
-
-
 # ---- wide_layer.py ---------------------------------------------------------------------------------------------------
 # The wide part of a head: a linear layer over hashed words, pairs of words and n-grams of characters.
 #
@@ -1298,29 +1233,6 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Te
     return (hidden_states * weights).sum(dim=1) / num_tokens, num_tokens
 
 
-def join_sentences(logits: Tensor, of_sentences: Tensor, texts: Tensor) -> Tensor:
-    """Returns logits (B, L) of one label that also say what the sentences of some texts do.
-
-    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
-    counts by the square of what it says, the Kullback-Leibler divergence of its probabilities from 1/L each. The logits
-    of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and Callan,
-    *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the weights are ours.
-
-    Args:
-        logits: of the whole texts, (B, L).
-        of_sentences: the logits of their n sentences, (n, L).
-        texts: the text of each sentence, (n,) int64.
-    """
-    logarithms = of_sentences.float().log_softmax(dim=-1)
-    probabilities = logarithms.exp()
-    said = math.log(logits.shape[-1]) + (probabilities * logarithms).sum(dim=-1, keepdim=True)
-    weights = said.clamp(min=LEAST_SAID) ** 2
-    sums = torch.zeros_like(logits, dtype=torch.float32).index_add(0, texts, weights * probabilities)
-    totals = sums.sum(dim=-1, keepdim=True)
-    joined = torch.log((logits.float().softmax(dim=-1) + sums / totals.clamp(min=LEAST_SAID**2)) / 2)
-    return torch.where(totals > 0, joined.to(logits.dtype), logits)
-
-
 def split_pairs(inputs: Inputs) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
@@ -1470,6 +1382,117 @@ class VocablessPreTrainedModel(PreTrainedModel):
         if new_num_tokens not in (None, self.config.vocab_size):
             logger.warning_once("A vocabless model has no word table; resize_token_embeddings changes nothing.")
         return self.get_input_embeddings()
+
+
+# ---- sentences.py ----------------------------------------------------------------------------------------------------
+# The sentences of a text, which a classifier may read beside the whole text, and what both say together.
+#
+# A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
+
+MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
+SHORTEST = 3  # units of a sentence, its mark among them
+MOST_AT_ONCE = 64  # sentences
+LEAST_SAID = 1e-3  # of a sentence, see `join_sentences`, so that the weights of no text are all 0
+
+FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
+MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
+MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
+
+BlockArray = NDArray[np.int64]
+Logits = NDArray[Any]  # of any floating point
+
+
+def read_with_sentences(blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits]) -> Logits:
+    """Returns the logits of texts, (B, L), joined with those of the sentences of texts that have several.
+
+    Args:
+        blocks: the texts, (B, S, K).
+        logits: those of the whole texts, (B, L). They are returned themselves if no text has several sentences.
+        read: returns the logits of sentences, (n, T, K) → (n, L).
+    """
+    found = [(texts, read(sentences)) for texts, sentences in sentences_of(blocks)]
+    if not found:
+        return logits
+    texts, of_sentences = map(np.concatenate, zip(*found, strict=True))
+    return join_sentences(logits, of_sentences, texts)
+
+
+def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64]) -> Logits:
+    """Returns logits (B, L) of one label that also say what the sentences of some texts do.
+
+    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
+    counts by the square of what it says, the Kullback-Leibler divergence of its probabilities from 1/L each. The logits
+    of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and Callan,
+    *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the weights are ours.
+
+    Args:
+        logits: of the whole texts, (B, L).
+        of_sentences: the logits of their n sentences, (n, L).
+        texts: the text of each sentence, (n,).
+    """
+    probabilities = softmax(of_sentences)
+    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    said = np.log(logits.shape[1]) + (probabilities * logarithms).sum(axis=1, keepdims=True)
+    sums = np.zeros(logits.shape)
+    np.add.at(sums, texts, np.maximum(said, LEAST_SAID) ** 2 * probabilities)
+    totals = sums.sum(axis=1, keepdims=True)
+    joined = np.log((softmax(logits) + sums / np.maximum(totals, LEAST_SAID**2)) / 2)
+    return np.where(totals > 0, joined, logits).astype(logits.dtype)
+
+
+def softmax(logits: Logits) -> NDArray[np.float64]:
+    """Returns the probabilities of logits (…, L)."""
+    powers = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    result: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return result
+
+
+def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
+    """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
+
+    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
+    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
+
+    Args:
+        blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
+            such as a pair of texts, has no sentences.
+
+    Yields:
+        The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
+    """
+    found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
+    for text, firsts in enumerate(blocks[..., 0].tolist()):
+        ends = {
+            place
+            for place, behind in enumerate(firsts[1:])
+            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
+            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
+        }
+        if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
+            continue
+        start, *units, end = (place for place, first in enumerate(firsts) if first)
+        spans: list[list[int]] = [[]]
+        for unit in units:
+            spans[-1].append(unit)
+            if unit in ends and len(spans[-1]) >= SHORTEST:
+                spans.append([])
+        if len(spans) > 1 and len(spans[-1]) < SHORTEST:
+            last = spans.pop()
+            spans[-1] += last
+        if len(spans) > 1:
+            found += [(text, [start, *span, end]) for span in spans]
+    found.sort(key=lambda sentence: len(sentence[1]))
+    for first in range(0, len(found), MOST_AT_ONCE):
+        texts, places = zip(*found[first : first + MOST_AT_ONCE], strict=True)
+        sentences = np.zeros((len(places), len(places[-1]), blocks.shape[-1]), np.int64)
+        for sentence, text, of_sentence in zip(sentences, texts, places, strict=True):
+            sentence[: len(of_sentence)] = blocks[text, of_sentence]
+        yield np.asarray(texts, np.int64), sentences
+
+
+def _is_mark(block: BlockArray) -> bool:
+    """Returns whether the unit of a block, (K,), begins with a mark."""
+    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
 
 
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------
@@ -1742,7 +1765,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
 
     If it `reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence by sentence, and
-    `join_sentences` makes the logits. States, attentions and exported graphs are of the whole text.
+    `join_sentences` makes the logits, without a gradient. States, attentions and exported graphs are of the whole
+    text.
     """
 
     _auto_class = "AutoModelForSequenceClassification"
@@ -1769,16 +1793,20 @@ class VocablessForSequenceClassification(_TextHeadModel):
         return self._with_sentences(logits, cast(Tensor, inputs.input_ids))
 
     @torch.compiler.disable
+    @torch.no_grad()
     def _with_sentences(self, logits: Tensor, blocks: Tensor) -> Tensor:
         """Returns the logits (B, L) of texts joined with those of their sentences; blocks are (B, S, K)."""
-        texts, of_sentences = [], []
-        for of_batch in sentences_of(blocks.cpu().numpy()):
-            numbers, sentences = (torch.from_numpy(found).to(blocks.device) for found in of_batch)
-            inputs = Inputs(sentences, attention_mask_of(sentences))
+        predict = super().predict
+
+        def read(sentences: BlockArray) -> Logits:
+            input_ids = torch.from_numpy(sentences).to(blocks.device)
+            inputs = Inputs(input_ids, attention_mask_of(input_ids))
             states = self.vocabless(*inputs, return_dict=True).last_hidden_state
-            texts.append(numbers)
-            of_sentences.append(super().predict(states, inputs, inputs))
-        return join_sentences(logits, torch.cat(of_sentences), torch.cat(texts)) if texts else logits
+            return predict(states, inputs, inputs).cpu().double().numpy()
+
+        whole = logits.detach().cpu().double().numpy()
+        joined = read_with_sentences(blocks.cpu().numpy(), whole, read)
+        return logits if joined is whole else torch.from_numpy(joined).to(logits.dtype).to(logits.device)
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return self.loss_function(labels, logits, self.config)

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling import sentences as module
 from vocabless.modeling.blocks import NUM_SPECIAL
-from vocabless.modeling.head_layers import join_sentences
-from vocabless.modeling.sentences import MARKS, SHORTEST, sentences_of
-from vocabless.onnx_model import join_sentences as join_in_numpy
+from vocabless.modeling.sentences import MARKS, SHORTEST, join_sentences, sentences_of, softmax
 
 TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
 TEXTS = [
@@ -109,28 +107,25 @@ def slow_join(logits: list[float], of_sentences: list[list[float]]) -> list[floa
 
 
 def test_logits_are_joined_as_by_a_slow_loop():
-    generator = torch.Generator().manual_seed(0)
-    logits, of_sentences = torch.randn(3, 5, generator=generator), 3 * torch.randn(4, 5, generator=generator)
-    texts = torch.tensor([0, 0, 2, 0])
-    rows = [[of_sentences[row].tolist() for row in np.flatnonzero(texts == text)] for text in range(3)]
-    expected = torch.tensor([slow_join(*each) for each in zip(logits.tolist(), rows, strict=True)])
-    torch.testing.assert_close(join_sentences(logits, of_sentences, texts), expected)
-    found = join_in_numpy(logits.numpy(), of_sentences.numpy(), texts.numpy())
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    assert torch.equal(join_sentences(logits, of_sentences, texts)[1], logits[1])
-    nothing = join_sentences(logits, torch.zeros(4, 5), texts)  # sentences that say nothing count alike
-    torch.testing.assert_close(nothing[0].exp(), (logits[0].softmax(0) + 0.2) / 2)
+    random, texts = np.random.default_rng(0), np.array([0, 0, 2, 0])
+    logits, of_sentences = random.normal(size=(3, 5)), 3 * random.normal(size=(4, 5))
+    rows = [of_sentences[texts == text].tolist() for text in range(3)]
+    expected = [slow_join(*each) for each in zip(logits.tolist(), rows, strict=True)]
+    found = join_sentences(logits, of_sentences, texts)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert (found[1] == logits[1]).all()
+    single = join_sentences(logits.astype(np.float32), of_sentences.astype(np.float32), texts)
+    assert single.dtype == np.float32 and np.abs(single - found).max() < 1e-6
+    nothing = join_sentences(logits, np.zeros((4, 5)), texts)  # sentences that say nothing count alike
+    np.testing.assert_allclose(np.exp(nothing[0]), (softmax(logits[0]) + 0.2) / 2)
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0, 3.0])
 def test_a_sentence_counts_by_what_it_says_unless_that_is_less_than_the_floor(share):
     """The floor is 0.001. Of two labels, logits of (d, 0) say nearly d² / 8."""
     logits, of_sentences = [1.0, 0.0], [[math.sqrt(8 * 0.001 * share), 0.0], [0.0, math.sqrt(8 * 0.003)]]
-    expected = slow_join(logits, of_sentences)
-    found = join_in_numpy(np.array([logits]), np.array(of_sentences), np.array([0, 0]))
-    np.testing.assert_allclose(found[0], expected, atol=1e-6)
-    joined = join_sentences(torch.tensor([logits]), torch.tensor(of_sentences), torch.tensor([0, 0]))
-    np.testing.assert_allclose(joined[0], expected, atol=1e-6)
+    found = join_sentences(np.array([logits]), np.array(of_sentences), np.array([0, 0]))
+    np.testing.assert_allclose(found[0], slow_join(logits, of_sentences), rtol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +170,21 @@ def test_it_reads_them_in_evaluation_alone_and_never_for_embeddings(model):
         model(**encoding)
         assert len(widths) == 4 and widths[-1] < whole
     hook.remove()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_joined_logits_have_the_type_of_the_model_and_a_text_of_one_sentence_keeps_its_own(model, dtype):
+    other = copy.deepcopy(model).to(dtype)
+    encoding = TOKENIZER(TEXTS, padding=True, return_tensors="pt")
+    found = other(**encoding).logits
+    other.config.classifier_reads_sentences = False
+    whole = other(**encoding).logits
+    assert found.dtype == dtype and not found.requires_grad
+    assert (found == whole).all(dim=1).tolist() == [False, True, False, False]
+
+
+def test_texts_of_one_sentence_keep_their_gradient_in_evaluation(model):
+    assert model(**TOKENIZER(TEXTS[1:2] * 2, return_tensors="pt")).logits.requires_grad
 
 
 @pytest.mark.parametrize("other", [

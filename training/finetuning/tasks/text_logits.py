@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from vocabless.modeling.head_layers import join_sentences
-from vocabless.modeling.sentences import sentences_of
+from vocabless.modeling.sentences import join_sentences, sentences_of
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows
 from vocabless.training.finetuning.tasks.logits import Vectors, logits_of
 
@@ -59,11 +57,7 @@ class TextLogits:
 
     def joined(self, temperature: float = 1.0) -> Vectors:
         """Returns the logits (n, outputs) of the saved model, whose head is divided by the temperature."""
-        texts = self.texts / temperature
-        if not len(self.places):
-            return texts
-        parts = (torch.from_numpy(part) for part in (texts, self.sentences / temperature, self.places))
-        return np.asarray(join_sentences(*parts))
+        return join_sentences(self.texts / temperature, self.sentences / temperature, self.places)
 
     def sentence_errors(self, targets: Rows) -> Vectors:
         """Returns 1 for each text that its sentences make wrong, −1 for one that they make right, else 0.
