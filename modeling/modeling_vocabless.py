@@ -26,11 +26,15 @@ from .blocks import attention_mask_of, check_blocks
 from .configuration_vocabless import LIMITS, VocablessConfig, check_limits
 from .front_ends import build_front_end
 from .head_layers import Inputs, PooledHead, PredictionTransform, token_loss
-from .pretrained_model import VocablessPreTrainedModel
+from .pretrained_model import VocablessPreTrainedModel, logger
 from .sentences import BlockArray, Logits, read_with_sentences
 from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
+WHOLE_TEXTS = (
+    "In training mode this model reads whole texts, but in evaluation mode also their sentences; set "
+    "model.config.classifier_reads_sentences = False to read whole texts in both."
+)
 
 
 class VocablessModel(VocablessPreTrainedModel):
@@ -198,8 +202,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
 
     If it `reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence by sentence, and
-    `join_sentences` makes the logits, without a gradient. States, attentions and exported graphs are of the whole
-    text.
+    `join_sentences` makes the logits, without a gradient. In training mode, logits and loss are of the whole text;
+    `train` warns of this once. States, attentions and exported graphs are of the whole text, too.
     """
 
     _auto_class = "AutoModelForSequenceClassification"
@@ -218,6 +222,11 @@ class VocablessForSequenceClassification(_TextHeadModel):
         config: Any = self.config
         has_one_label = config.problem_type in (None, "single_label_classification") and config.num_labels > 1
         return bool(config.classifier_reads_sentences and has_one_label and config.classifier_pooling != "siamese")
+
+    def train(self, mode: bool = True) -> "VocablessForSequenceClassification":
+        if mode and self.reads_sentences:
+            logger.warning_once(WHOLE_TEXTS)
+        return super().train(mode)
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         logits = super().predict(states, read, inputs)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling import sentences as module
 from vocabless.modeling.blocks import NUM_SPECIAL
+from vocabless.modeling.modeling_vocabless import WHOLE_TEXTS
 from vocabless.modeling.sentences import MARKS, SHORTEST, join_sentences, sentences_of, softmax
 
 TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
@@ -185,6 +186,19 @@ def test_joined_logits_have_the_type_of_the_model_and_a_text_of_one_sentence_kee
 
 def test_texts_of_one_sentence_keep_their_gradient_in_evaluation(model):
     assert model(**TOKENIZER(TEXTS[1:2] * 2, return_tensors="pt")).logits.requires_grad
+
+
+def test_a_warning_says_once_that_training_reads_whole_texts(model, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(f"{type(model).__module__}.logger.warning_once", said.append)
+    other = copy.deepcopy(model)
+    other.config.classifier_reads_sentences = False  # as while `fit` trains
+    other.train()
+    other.config.classifier_reads_sentences = True
+    other.eval()
+    assert not said
+    other.train()
+    assert said == [WHOLE_TEXTS]
 
 
 @pytest.mark.parametrize("other", [
