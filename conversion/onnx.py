@@ -23,10 +23,10 @@ from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, sentence_encoder_of
 from vocabless.conversion.onnx_export.settings import describe_length, inference_settings
+from vocabless.conversion.onnx_program.onnx_model import GRAPH_ID
+from vocabless.conversion.onnx_program.onnx_settings import MODEL_FILES, SETTINGS
 from vocabless.joined_code import PROGRAM, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
-from vocabless.onnx_model import GRAPH_ID
-from vocabless.onnx_settings import MODEL_FILES, SETTINGS
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.tables import markdown_table

@@ -17,7 +17,7 @@ from strings import random_strings
 from vocabless.conversion.__main__ import main as convert
 from vocabless.conversion.onnx import write_graphs, write_settings
 from vocabless.conversion.onnx_export.sentence_encoder import sentence_encoder_of, with_vectors
-from vocabless.onnx_model import OnnxClassifier, OnnxEncoder, as_int8, main
+from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier, OnnxEncoder, as_int8, main
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.sentence_modules import (
     SENTENCE_FILES,

@@ -29,7 +29,7 @@ CONFIGURATION, MODELING, PIPELINES, TOKENIZATION = (
     f"{kind}_vocabless.py" for kind in ("configuration", "modeling", "pipelines", "tokenization")
 )
 FOLDERS = {CONFIGURATION: "modeling", MODELING: "modeling", PIPELINES: "modeling", TOKENIZATION: "tokenization"}
-PROGRAM = "onnx_model.py"  # of no checkpoint
+PROGRAM, PROGRAM_FOLDER = "onnx_model.py", "conversion/onnx_program"  # of no checkpoint
 HEADER = "# Generated from files of {folder}/ in the package vocabless. Do not edit.\n"
 LINE_LENGTH = 120
 # `import` makes a module an attribute of its package, but transformers does not when it loads the code of a checkpoint.
@@ -50,7 +50,7 @@ def joined(name: str, with_pipelines: bool = False) -> str:
     another file of a checkpoint stay imports. With `with_pipelines`, the models import the pipelines, because
     transformers copies only what they import.
     """
-    entry = _find(f"{FOLDERS[name]}/{name}" if name in FOLDERS else name)
+    entry = _find(f"{FOLDERS.get(name, PROGRAM_FOLDER)}/{name}")
     modules: dict[Path, ast.Module] = {}
     _add(entry, modules)
     imports = [node for tree in modules.values() for node in tree.body if isinstance(node, _Import)]

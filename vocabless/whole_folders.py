@@ -17,9 +17,9 @@ from typing import Any
 
 from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_NAME
 
+from vocabless.conversion.onnx_program.onnx_settings import SETTINGS
 from vocabless.disk_errors import UNFINISHED
 from vocabless.modeling.pretrained_model import WEIGHTS_ID
-from vocabless.onnx_settings import SETTINGS
 
 _LAST = {CONFIG_NAME, SETTINGS}  # files of settings
 

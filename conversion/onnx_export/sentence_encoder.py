@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
+from vocabless.conversion.onnx_program.onnx_model import VECTORS
 from vocabless.modeling.blocks import attention_mask_of
 from vocabless.modeling.head_layers import mean_state
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.onnx_model import VECTORS
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 
 STATES = "last_hidden_state"

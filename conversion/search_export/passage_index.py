@@ -13,12 +13,12 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import INPUT, export
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
+from vocabless.conversion.onnx_program.onnx_model import VECTORS, as_int8
 from vocabless.conversion.search_export.vectors import Vectors, in_own_space, principal_axes, recall, rotated
 from vocabless.conversion.space_export.graph_json import page_session, to_json
 from vocabless.conversion.space_export.manifest import page_tokenizer
 from vocabless.conversion.space_export.page import check_size
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.onnx_model import VECTORS, as_int8
 from vocabless.saving.sentence_modules import SentenceModules
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 

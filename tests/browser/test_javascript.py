@@ -18,7 +18,7 @@ from refusals import refusal
 from strings import random_strings
 from transformers import AutoTokenizer, pipeline
 
-from vocabless.onnx_model import OnnxClassifier, OnnxEncoder
+from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier, OnnxEncoder
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts
 from vocabless.saving.sentence_modules import write_sentence_modules

@@ -22,10 +22,10 @@ from vocabless.conversion.onnx_export import four_bits, parity
 from vocabless.conversion.onnx_export.four_bits import GROUP, PackedTable, quantize_rows, restore_rows
 from vocabless.conversion.onnx_export.graph import INPUT, embed_distinct, export, session_of
 from vocabless.conversion.onnx_export.settings import inference_settings
+from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier
 from vocabless.conversion.space import make_manifest
 from vocabless.joined_code import PROGRAM
 from vocabless.modeling.ngram_front_ends import Ngram, RandomNormal, UnitHash
-from vocabless.onnx_model import OnnxClassifier
 from vocabless.saving.checkpoint import load_checkpoint
 
 for package in ("onnxruntime", "onnxscript"):

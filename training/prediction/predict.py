@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import vocabless.command_environment  # noqa: F401 (before torch)
+from vocabless.conversion.onnx_program.onnx_model import READS_VOCABULARY, OnnxClassifier, Text
+from vocabless.conversion.onnx_program.onnx_settings import SETTINGS, read_settings
 from vocabless.exit_with_message import exit_with_message
-from vocabless.onnx_model import READS_VOCABULARY, OnnxClassifier, Text
-from vocabless.onnx_settings import SETTINGS, read_settings
 from vocabless.public_names import has_path_shape, model_of_run
 from vocabless.saving.run_folder import RESULTS, read_json
 from vocabless.texts.text_format import TextFormat

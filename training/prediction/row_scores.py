@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabless.onnx_model import OnnxClassifier
+from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier
 from vocabless.training.finetuning.rows.columns import short
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from vocabless.onnx_model import as_int8
+from vocabless.conversion.onnx_program.onnx_model import as_int8
 from vocabless.texts.tables import load_table
 
 Vectors = NDArray[np.float32]  # (n, size), of length 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocabless.onnx_model import OnnxClassifier
+from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier
 from vocabless.training.prediction.row_scores import RowScores
 
 

@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vocabless import VocablessTokenizer
+from vocabless.conversion.onnx_program.onnx_model import Blocks, OnnxClassifier, OnnxEncoder, OnnxModel, listed, main
 from vocabless.joined_code import PROGRAM, joined
-from vocabless.onnx_model import Blocks, OnnxClassifier, OnnxEncoder, OnnxModel, listed, main
 
-CHECKPOINTS = Path(__file__).resolve().parent.parent / "checkpoints"
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 MAX_TOKENS = 24
 TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.lists(
     st.sampled_from(

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .modeling.sentences import read_with_sentences, softmax
+from ...modeling.sentences import read_with_sentences, softmax
+from ...tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
+from ...tokenization.options import build
+from ...tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit
+from ...tokenization.truncation import truncated_ranges
 from .onnx_settings import SETTINGS, check_settings, damaged, read_json, read_settings
-from .tokenization.block_coders import CLS, CODERS, MASK, SEP, BlockCoder, special_blocks
-from .tokenization.options import build
-from .tokenization.splitters import MASK_UNIT, SPLITTERS, MaskSplitter, Splitter, Unit
-from .tokenization.truncation import truncated_ranges
 
 Text = str | tuple[str, str]  # a text, or a pair of texts
 Texts = str | Iterable[Text]  # a list, also a column of numpy, pandas, Polars or Arrow, or what yields texts
