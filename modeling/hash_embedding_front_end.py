@@ -31,12 +31,8 @@ class HashEmbedding(UnitFrontEnd):
     A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
     tells them apart.
 
-    The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
-    hashing. All intermediate results stay below 2⁵³.
-
-    With `characters`, n-grams are of characters of UTF-8, a byte and up to three continuation bytes behind it. A
-    character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
-    whole unit read bytes in both.
+    A row is a hash of `ngram_hashes` modulo `num_rows`. With `characters`, n-grams are of characters of UTF-8, see
+    `characters_of`, and the rows of ASCII units stay the same. The hashes of the whole unit read bytes in both modes.
 
     Args:
         num_rows: rows of the table.

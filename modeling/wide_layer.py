@@ -96,7 +96,8 @@ class WideLayer(HasConstants):
         length = elements.shape[-1]
         hashes = integer_product(elements, self.factors[:length, : HASHES_PER_PLACE * length]) % PRIME
         units = hashes[..., :1]
-        pairs = units * (next_of(units) + ORDER)
+        following = torch.constant_pad_nd(units, (0, 0, -1, 1))  # 0 after the last one; `F.pad` with less overhead
+        pairs = units * (following + ORDER)
         hashes = torch.cat([pairs] * WORD_COPIES + [units] * (WORD_COPIES - 1) + [hashes], dim=-1)
         return hashes % self.num_rows, (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)
 
@@ -142,8 +143,3 @@ def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
     if elements.device.type == "cpu":
         return elements @ factors
     return sum(elements[..., place : place + 1] * row for place, row in enumerate(factors))
-
-
-def next_of(values: Tensor) -> Tensor:
-    """Returns the value after each of the values (B, S, n), 0 after the last one."""
-    return torch.constant_pad_nd(values, (0, 0, -1, 1))  # `F.pad` with less overhead

@@ -685,12 +685,8 @@ class HashEmbedding(UnitFrontEnd):
     A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
     tells them apart.
 
-    The hash of elements e_1 … e_n is (Σ c_i·e_i mod P) mod `num_rows`, P = 10⁹ + 7, with fixed random c_i: multilinear
-    hashing. All intermediate results stay below 2⁵³.
-
-    With `characters`, n-grams are of characters of UTF-8, a byte and up to three continuation bytes behind it. A
-    character's element is its code point + 5, so the rows of ASCII units are the same in both modes. The hashes of the
-    whole unit read bytes in both.
+    A row is a hash of `ngram_hashes` modulo `num_rows`. With `characters`, n-grams are of characters of UTF-8, see
+    `characters_of`, and the rows of ASCII units stay the same. The hashes of the whole unit read bytes in both modes.
 
     Args:
         num_rows: rows of the table.
@@ -1059,7 +1055,8 @@ class WideLayer(HasConstants):
         length = elements.shape[-1]
         hashes = integer_product(elements, self.factors[:length, : HASHES_PER_PLACE * length]) % PRIME
         units = hashes[..., :1]
-        pairs = units * (next_of(units) + ORDER)
+        following = torch.constant_pad_nd(units, (0, 0, -1, 1))  # 0 after the last one; `F.pad` with less overhead
+        pairs = units * (following + ORDER)
         hashes = torch.cat([pairs] * WORD_COPIES + [units] * (WORD_COPIES - 1) + [hashes], dim=-1)
         return hashes % self.num_rows, (units == units.transpose(1, 2)).float().sum(dim=-1, keepdim=True)
 
@@ -1105,11 +1102,6 @@ def integer_product(elements: Tensor, factors: Tensor) -> Tensor:
     if elements.device.type == "cpu":
         return elements @ factors
     return sum(elements[..., place : place + 1] * row for place, row in enumerate(factors))
-
-
-def next_of(values: Tensor) -> Tensor:
-    """Returns the value after each of the values (B, S, n), 0 after the last one."""
-    return torch.constant_pad_nd(values, (0, 0, -1, 1))  # `F.pad` with less overhead
 
 
 # ---- head_layers.py --------------------------------------------------------------------------------------------------
