@@ -27,7 +27,7 @@ const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining 
 /**
  * Returns a function that cuts a text into units.
  * @param {string} name - `word`, `whitespace`, `characters`, `scripts` or `bytes`
- * @param {{lowercase?: boolean, window?: number, fold_forms?: boolean | number}} options
+ * @param {{lowercase?: boolean, window?: number, fold_forms?: boolean | number, forms?: object}} options
  * @returns {(text: string, part: number) => Unit[]}
  */
 export function makeSplitter(name, options) {
@@ -38,13 +38,14 @@ export function makeSplitter(name, options) {
  * Returns the form of a unit that the coder reads.
  * @param {string} text
  * @param {string} splitter - `scripts` has NFKD and the digits 0–9, all others NFC
- * @param {{lowercase?: boolean, fold_forms?: boolean | number}} options - of the splitter
+ * @param {{lowercase?: boolean, fold_forms?: boolean | number, forms?: object}} options - of the splitter
  * @returns {string}
  */
-export function normalizeUnit(text, splitter, { lowercase, fold_forms: edition }) {
+export function normalizeUnit(text, splitter, options) {
+  const { lowercase } = options;
   if (/^[\0-\x7f]*$/.test(text)) return lowercase ? text.toLowerCase() : text;
   const form = splitter === "scripts" ? "NFKD" : "NFC";
-  const folds = formsOf(edition);
+  const folds = formsOf(options);
   let composed = normalForm(text, folds ? "NFKD" : form);
   if (form === "NFKD") composed = Array.from(composed, (character) => DIGITS.get(character) ?? character).join("");
   if (folds) composed = folds.foldUnit(composed);
@@ -151,16 +152,16 @@ function wordRuns(invisible) {
 }
 
 /** Returns a splitter by a pattern, which is made with the invisible characters that units may hold. */
-function runSplitter(makePattern, edition) {
-  const folds = formsOf(edition);
+function runSplitter(makePattern, options) {
+  const folds = formsOf(options);
   const pattern = makePattern(folds ? folds.invisible : "");
   return (text, part) => matches(folds ? folds.foldText(text) : text, part, pattern);
 }
 
 const SPLITTERS = {
-  word: ({ fold_forms: edition }) => runSplitter(wordRuns, edition),
+  word: (options) => runSplitter(wordRuns, options),
   whitespace: () => (text, part) => matches(text, part, NOT_SPACE),
   characters: ({ window }) => (text, part) => characterWindows(text, part, window),
-  scripts: ({ window, fold_forms: edition }) => runSplitter((invisible) => scriptRuns(window, invisible), edition),
+  scripts: (options) => runSplitter((invisible) => scriptRuns(options.window, invisible), options),
   bytes: ({ window }) => (text, part) => byteWindows(text, part, window),
 };

@@ -236,7 +236,7 @@ def _letters(script: str) -> str:
 #
 # The first edition is in this file, the second, which also knows the joiners U+200C and U+200D, in `second_forms`.
 # Sources: Unicode 17, its Default_Ignorable_Code_Point, and the names in UnicodeData. The tables of an edition never
-# change, so hashes do not. `browser/forms.js` has the same tables.
+# change, so hashes do not. A web page gets the tables with its model, see `page_forms`.
 
 MAX_MARKS = 30  # in a run, in any natural text: the limit of Unicode's Stream-Safe Text Format (UAX 15)
 _LONG_RUN_OF_MARKS = regex.compile(rf"[\p{{M}}{HALF_WIDTH_MARKS}]{{{MAX_MARKS},}}+")
@@ -261,20 +261,22 @@ class Forms:
 
     Attributes:
         invisible: the characters that continue a unit, and begin none.
+        sets: set of characters → the one that stands for them; "" is that of NFKC.
+        in_text, in_unit: the rules of their arguments.
     """
 
     def __init__(
         self, look_alikes: Rules, in_text: Groups, in_unit: Groups, *, joiners: str = "", letters: str = ""
     ) -> None:
         self.invisible = INVISIBLE + joiners
-        sets = [*look_alikes, *([(f"[{letters}]", "")] if letters else [])]
-        self._changed = re.compile("|".join(characters for characters, _ in sets))
+        self.sets = [*look_alikes, *([(f"[{letters}]", "")] if letters else [])]
+        self._changed = re.compile("|".join(characters for characters, _ in self.sets))
         self.same_length = {
             ord(found): form or unicodedata.normalize("NFKC", found)
-            for characters, form in sets
+            for characters, form in self.sets
             for found in re.findall(characters, _FIRST_PLANE)
         }
-        self._in_text, self._in_unit = _compile(in_text), _compile(in_unit)
+        self.in_text, self.in_unit = _compile(in_text), _compile(in_unit)
 
     def fold_text(self, text: str) -> str:
         """Returns a text of the same length, with one form of characters that look alike.
@@ -286,7 +288,7 @@ class Forms:
             text = text.replace("_", " ")
         elif self._changed.search(text):
             text = text.translate(self.same_length)
-        return _apply(self._in_text, text)
+        return _apply(self.in_text, text)
 
     def fold_unit(self, unit: str) -> str:
         """Returns a decomposed unit (NFKD) without what readers do not need; a unit of such characters alone stays.
@@ -294,7 +296,7 @@ class Forms:
         >>> FIRST_FORMS.fold_unit("docu\u00adment"), FIRST_FORMS.fold_unit("ме\u0308д")
         ('document', 'мед')
         """
-        return _apply(self._in_unit, unit) or unit
+        return _apply(self.in_unit, unit) or unit
 
 
 _Compiled = list[tuple[re.Pattern[str], list[tuple[Any, str]]]]

@@ -1,6 +1,7 @@
 """What a page knows about its model: task, labels, tokenizer, examples."""
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -9,6 +10,8 @@ from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.settings import tokenizer_settings
 from vocabless.tokenization.block_coders import CODERS
+from vocabless.tokenization.forms import Forms
+from vocabless.tokenization.second_forms import check_forms
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SPLITTERS = ("word", "whitespace", "characters", "scripts", "bytes")  # that browser/words.js has
@@ -58,7 +61,7 @@ def task_of(model: PreTrainedModel) -> str:
 
 
 def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, Any]:
-    """Returns what `browser/tokenizer.js` needs: what `tokenizer_settings` returns, and n-grams that are in a file.
+    """Returns what `browser/tokenizer.js` needs: what `tokenizer_settings` returns, tables of forms, n-grams of a file.
 
     Raises:
         ValueError: the units are subwords, or the coder reads the pieces of a BPE.
@@ -74,11 +77,27 @@ def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, 
             f"whose tokenizer has one of the coders {', '.join(CODERS)}."
         )
     settings = tokenizer_settings(tokenizer, max_tokens)
+    if forms := check_forms(settings["splitter_options"].get("fold_forms", 0)):
+        settings["splitter_options"]["forms"] = page_forms(forms)
     with tempfile.TemporaryDirectory() as folder:
         for file in tokenizer.save_vocabulary(folder):
             if file.endswith(NGRAMS):
                 settings["coder_options"]["ngrams"] = json.loads(Path(file).read_text(encoding="utf-8"))
     return settings
+
+
+def page_forms(forms: Forms) -> dict[str, Any]:
+    r"""Returns the tables of `fold_forms` as `browser/forms.js` reads them: patterns, and what replaces each.
+
+    The patterns of the tables mean the same in JavaScript; a group is `$1` there, not `\1`.
+    """
+
+    def pairs(groups: Any) -> list[list[str]]:
+        rules = (rule for _, of_group in groups for rule in of_group)
+        return [[pattern.pattern, re.sub(r"\\(\d)", r"$\1", form)] for pattern, form in rules]
+
+    tables = {"sets": forms.sets, "in_text": pairs(forms.in_text), "in_unit": pairs(forms.in_unit)}
+    return {"invisible": forms.invisible, **tables}
 
 
 def examples_of(task: str, is_pair: bool, examples: list[list[str]] | None) -> list[str | list[str]]:

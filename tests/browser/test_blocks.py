@@ -1,6 +1,7 @@
 """Words and blocks in the browser are those of Python."""
 
 import random
+import re
 import sys
 import unicodedata
 from typing import Any
@@ -8,21 +9,23 @@ from typing import Any
 import pytest
 import torch
 from strings import random_strings
+from word_forms import FORMS, FORMS_OF_EDITION_2
 
 from vocabless import VocablessTokenizer
-from vocabless.conversion.space_export.manifest import page_tokenizer
+from vocabless.conversion.space_export.manifest import page_forms, page_tokenizer
 from vocabless.tokenization.scripts import ZEROS
-from vocabless.tokenization.second_forms import SECOND_FORMS
+from vocabless.tokenization.second_forms import FORMS as EDITIONS
 from vocabless.tokenization.splitters import MaskSplitter, ScriptSplitter
 
 TEXTS = random_strings(2000)
 FORM_CHARACTERS = [
     chr(code)
-    for code in (*SECOND_FORMS.same_length, *range(0x590, 0x700), *range(0x900, 0xA00), *range(0xE00, 0xF00))
+    for code in (*EDITIONS[2].same_length, *range(0x590, 0x700), *range(0x900, 0xA00), *range(0xE00, 0xF00))
     if unicodedata.category(chr(code)) != "Cn"
 ]
 FORM_CHARACTERS += "ab ё!中ก1ﬁ２ŀlİSsțоóaеuỳน้ำเनफ़त्न्दাত্\u200c\u200d\ufe0f`·" * 20
-FORMS = ["".join(random.Random(seed).choices(FORM_CHARACTERS, k=16)) for seed in range(1000)]
+IN_FORMS = ["".join(random.Random(seed).choices(FORM_CHARACTERS, k=16)) for seed in range(1000)]
+IN_FORMS += [text for pair in FORMS + FORMS_OF_EDITION_2 for text in pair]
 TOKENIZERS = {
     "utf8": {"coder": "utf8", "coder_options": {"block_size": 32}, "splitter_options": {"lowercase": True}},
     "utf8, upper case": {"coder": "utf8", "coder_options": {"block_size": 8}},
@@ -65,6 +68,12 @@ READ = """(settings, texts, isPair) => {
 }"""
 
 
+FOLD = """(rules, textsOfEach) => rules.map((rule, index) => {
+  const forms = { invisible: "", sets: [], in_text: [rule], in_unit: [] };
+  return textsOfEach[index].map((text) => modules["forms.js"].formsOf({ fold_forms: 1, forms }).foldText(text));
+})"""
+
+
 def settings_of(tokenizer: VocablessTokenizer) -> dict[str, Any]:
     return page_tokenizer(tokenizer, tokenizer.model_max_length)
 
@@ -80,7 +89,7 @@ def utf16_offset(text: str, index: int) -> int:
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_blocks_and_offsets_are_those_of_python(name: str, call) -> None:
     tokenizer = VocablessTokenizer(**TOKENIZERS[name], model_max_length=512)
-    texts = [*TEXTS, *FORMS] if name in ("utf8", "lsh", "md5", "scripts") or "forms" in name else TEXTS[:200]
+    texts = [*TEXTS, *IN_FORMS] if name in ("utf8", "lsh", "md5", "scripts") or "forms" in name else TEXTS[:200]
     results = call(READ, settings_of(tokenizer), [[text] for text in texts], False)
     encodings, splitter = tokenizer(texts), MaskSplitter(tokenizer.unit_splitter, "[MASK]")
     wrong = []
@@ -89,6 +98,35 @@ def test_blocks_and_offsets_are_those_of_python(name: str, call) -> None:
         if (result["blocks"], result["spans"]) != (joined(encodings["input_ids"][index]), spans):
             wrong.append(text)
     assert wrong == []
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_each_rule_of_forms_changes_the_same_texts_as_in_python(edition: int, call) -> None:
+    forms, generator = EDITIONS[edition], random.Random(0)
+    rules = [rule for groups in (forms.in_text, forms.in_unit) for _, of_group in groups for rule in of_group]
+    shown = [re.sub(r"\\u(\w{4})", lambda code: chr(int(code[1], 16)), pattern.pattern) for pattern, _ in rules]
+    characters = [re.sub(r"[][()|?<=!$]", "", pattern) for pattern in shown]
+    texts = [["".join(generator.choices(of_rule, k=5)) for _ in range(2000)] for of_rule in characters]
+    expected = [
+        [pattern.sub(form, text) for text in of_rule] for (pattern, form), of_rule in zip(rules, texts, strict=True)
+    ]
+    assert all(before != after for before, after in zip(texts, expected, strict=True))
+    tables = page_forms(forms)
+    assert call(FOLD, tables["in_text"] + tables["in_unit"], texts) == expected
+    plane = "".join(chr(code) for code in range(1 << 16) if not 0xD800 <= code < 0xE000)
+    fold = '(options, text) => modules["forms.js"].formsOf(options).foldText(text)'
+    assert call(fold, {"fold_forms": edition, "forms": tables}, plane) == forms.fold_text(plane)
+
+
+def test_a_model_of_an_earlier_version_without_tables_of_forms_is_refused(call) -> None:
+    settings = settings_of(VocablessTokenizer(coder="utf8", splitter_options={"fold_forms": 2}))
+    del settings["splitter_options"]["forms"]
+    start = """(settings) => {
+      try { new modules["tokenizer.js"].Tokenizer(settings); } catch (error) { return error.message; }
+    }"""
+    assert call(start, settings).endswith("write it again with `python -m vocabless.conversion javascript`.")
+    settings["splitter_options"]["fold_forms"] = 0
+    assert call(start, settings) is None
 
 
 def test_the_ngrams_of_a_file_have_the_features_of_python(call, tmp_path) -> None:
