@@ -9,6 +9,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pandas as pd
@@ -144,30 +145,38 @@ def run_refused(words: list[str]) -> None:
     predict.main(words, "predict")
 
 
-def test_standard_input_is_read_and_a_reader_that_has_enough_ends_the_command_quietly(model):
-    def start(*words):
-        command = [sys.executable, "-m", "vocabless", "predict", str(model), "-", *words]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+@pytest.fixture(scope="module")
+def with_graph(random_checkpoint, convert, tmp_path_factory):
+    """The folder of another classifier, with its graph."""
+    pytest.importorskip("onnxruntime")
+    source = random_checkpoint("hashgram-nano", "VocablessForSequenceClassification", num_labels=3)
+    folder = shutil.copytree(source, tmp_path_factory.mktemp("graph") / "model")
+    convert(["onnx", str(folder), str(folder / "onnx")])
+    return folder
 
-    with start("--lines", "--format", "jsonl") as of_lines, start() as closed:
+
+def test_standard_input_is_read_by_a_process_that_says_no_more_than_it_must(model):
+    command = [sys.executable, "-m", "vocabless", "predict", str(model), "-", "--lines", "--format", "jsonl"]
+    done = subprocess.run(command, input="a red cat, Zoë\n\nblue, green\n", capture_output=True, text=True, check=True)
+    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == ["a red cat, Zoë", "", "blue, green"]
+    assert done.stderr == "Rows without a text, which get no label: 1.\n"
+
+
+def test_a_reader_that_has_enough_ends_the_command_quietly(with_graph):
+    command = [sys.executable, "-m", "vocabless", "predict", str(with_graph), "-"]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as closed:
         closed.stdout.close()
         told = closed.communicate(b"text\n" + b"red cat\n" * 9000)[1]
-        printed, said = of_lines.communicate("a red cat, Zoë\n\nblue, green\n".encode())
     assert (closed.returncode, told) == (0, b"")
-    assert [json.loads(line)["text"] for line in printed.splitlines()] == ["a red cat, Zoë", "", "blue, green"]
-    assert said.decode() == "Rows without a text, which get no label: 1.\n"
 
 
-def test_a_graph_in_the_folder_is_read_without_torch(random_checkpoint, convert, tmp_path):
-    pytest.importorskip("onnxruntime")
-    folder = tmp_path / "model"
-    shutil.copytree(random_checkpoint("hashgram-nano", "VocablessForSequenceClassification", num_labels=3), folder)
+def test_a_graph_in_the_folder_is_read_without_torch(with_graph, tmp_path):
     (tmp_path / "new.csv").write_text("text,label\nred cat,LABEL_1\nblue house and hill,LABEL_0\n")
+    folder = shutil.copytree(with_graph, tmp_path / "model", ignore=shutil.ignore_patterns("onnx"))
     run(folder, tmp_path / "new.csv", "--output", tmp_path / "torch.csv")
-    convert(["onnx", str(folder), str(folder / "onnx")])
     code = "import sys; from vocabless.__main__ import main; main(sys.argv[1:]); "
     code += "print(*{'torch', 'transformers', 'datasets', 'sklearn', 'pandas'} & {*sys.modules})"
-    words = ["predict", folder, tmp_path / "new.csv", "--output", tmp_path / "onnx.csv"]
+    words = ["predict", with_graph, tmp_path / "new.csv", "--output", tmp_path / "onnx.csv"]
     printed = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True)
     assert printed.stdout == "\n" and printed.stderr.startswith("Accuracy ")
     both = [pd.read_csv(tmp_path / f"{name}.csv") for name in ("torch", "onnx")]
