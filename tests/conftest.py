@@ -208,22 +208,35 @@ def graphs() -> dict[tuple[str, str], Any]:
 
 
 @pytest.fixture(scope="session")
-def export_once() -> Callable[[Any, bool], Any]:
-    """`export`, which takes seconds, but a model with the same weights and settings is exported only once."""
+def export_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any, bool], Any]:
+    """`export`, which takes seconds, but a model with the same weights and settings is exported once in a run.
+
+    The last layer of a sentence encoder may have other weights: `search` turns it for each page.
+    """
+    import onnx
+    from filelock import FileLock
     from safetensors.torch import save
 
     from vocabless.conversion.onnx_export.graph import export
 
-    exported: dict[str, Any] = {}
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # of all workers
 
     def run(model: Any, is_pair: bool) -> Any:
         settings = {name: value for name, value in model.config.to_dict().items() if name not in UNSEEN}
         flags = {name: value for name, value in vars(model).items() if isinstance(value, bool)}
-        weights = save({name: value.clone() for name, value in model.state_dict().items()})
-        key = hashlib.sha256(f"{model} {settings} {flags} {is_pair}".encode() + weights).hexdigest()
-        if key not in exported:
-            exported[key] = export(model, is_pair)
-        return copy.deepcopy(exported[key])
+        weights = {name: value.clone() for name, value in model.state_dict().items()}
+        last = {f"model.{name}": weights.pop(name).numpy() for name in [*weights] if name.startswith("dense.")}
+        shown = f"{model} {settings} {flags} {is_pair}".encode()
+        file = folder / f"{hashlib.sha256(shown + save(weights)).hexdigest()}.onnx"
+        with FileLock(f"{file}.lock"):
+            if not file.exists():
+                onnx.save(export(model, is_pair), file)
+        proto = onnx.load(file)
+        tensors = {tensor.name: tensor for tensor in proto.graph.initializer}
+        for name, value in last.items():
+            tensors[name].CopyFrom(onnx.numpy_helper.from_array(value, name))
+        return proto
 
     return run
 
@@ -235,13 +248,14 @@ def convert(graphs: dict[tuple[str, str], Any], export_once: Callable[[Any, bool
 
     def run(argv: list[str]) -> None:
         verb, source, *_ = argv
+        module = "search_export.passage_index" if verb == "search" else verb
 
         def export(model: Any, is_pair: bool) -> Any:
             graphs[verb, source] = export_once(model, is_pair)
             return copy.deepcopy(graphs[verb, source])
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(importlib.import_module(f"vocabless.conversion.{verb}"), "export", export)
+            patched.setattr(importlib.import_module(f"vocabless.conversion.{module}"), "export", export)
             main(argv)
 
     return run

@@ -10,7 +10,6 @@ import pytest
 from found_notes import DATA, ask, make_page, places
 from near_words_oracle import edit_distance, edits_to_beginning, near_words
 
-from vocabless.conversion.__main__ import main
 from vocabless.conversion.space_export.graph_json import BROWSER
 from vocabless.conversion.space_export.script import join_modules
 from vocabless.loading import default_encoder
@@ -108,11 +107,11 @@ FOUND_AS = {
 }  # fmt: skip
 
 
-def test_a_code_counts_as_it_is_and_a_word_in_each_spelling(chromium, tmp_path) -> None:
+def test_a_code_counts_as_it_is_and_a_word_in_each_spelling(chromium, convert, tmp_path) -> None:
     pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
     rows = [json.dumps({"title": title, "text": text}) for title, text in SPELLINGS.items()]
     (tmp_path / "rows.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    main(["search", str(tmp_path / "rows.jsonl"), str(tmp_path / "page"), "--model", default_encoder()])
+    convert(["search", str(tmp_path / "rows.jsonl"), str(tmp_path / "page"), "--model", default_encoder()])
     chromium.open((tmp_path / "page" / "index.html").as_uri() + "#q=warm")
     chromium.wait("document.documentElement.dataset.query === 'warm'", seconds=60)
     assert {query: ask(chromium, query)[0]["document"] for query in FOUND_AS} == FOUND_AS

@@ -78,7 +78,7 @@ def sources(tmp_path_factory) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def made(sources, tmp_path_factory) -> Callable[..., tuple[Path, PassageIndex]]:
+def made(sources, convert, tmp_path_factory) -> Callable[..., tuple[Path, PassageIndex]]:
     """Makes a page over these documents, once; returns its file and its index."""
 
     @cache
@@ -87,7 +87,7 @@ def made(sources, tmp_path_factory) -> Callable[..., tuple[Path, PassageIndex]]:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(search, "build_index", lambda *args: found.append(build(*args)) or found[0])
             options = ["--title", EVIL, "--base_url", "https://example.org/d/", *flags]
-            main(["search", *sources, str(target), *options])
+            convert(["search", *sources, str(target), *options])
         return target / "index.html", found[0]
 
     return make
@@ -357,7 +357,7 @@ def code(section: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
-def test_the_example_finds_neighbours_duplicates_groups_and_makes_a_page(folder, monkeypatch, capsys) -> None:
+def test_the_example_finds_neighbours_duplicates_groups_and_makes_a_page(folder, convert, monkeypatch, capsys) -> None:
     pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
     monkeypatch.setattr(pydocs, "read_pydocs", lambda: [("python", " ".join(SENTENCES))])
     section = "## An example: 20 000 sentences"
@@ -370,7 +370,7 @@ def test_the_example_finds_neighbours_duplicates_groups_and_makes_a_page(folder,
     assert {*SENTENCES[1:3]} <= {names["texts"][place] for pair in names["pairs"][:2000] for place in pair[1:]}
     for line in commands.splitlines():
         if line.startswith("vocabless "):
-            main(shlex.split(line)[1:])
+            convert(shlex.split(line)[1:])
     assert f"{len(SENTENCES)} passages" in capsys.readouterr().out
     assert SENTENCES[0] in (folder / "sentences" / "index.html").read_text(encoding="utf-8")
 

@@ -288,7 +288,7 @@ def test_recall_counts_the_nearest_passages() -> None:
     pytest.param(9, ["--fp32"], "40 32-bit numbers", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_a_space_that_searches_is_made_on_the_hub(
-    usual, flags, vectors, save_model, hub, tmp_path, monkeypatch, capsys
+    usual, flags, vectors, save_model, convert, hub, tmp_path, monkeypatch, capsys
 ) -> None:
     pytest.importorskip("onnxscript", reason="the extra [onnx] is not installed")
     monkeypatch.setattr(passage_index, "USUAL_DIMENSIONS", usual)
@@ -299,7 +299,7 @@ def test_a_space_that_searches_is_made_on_the_hub(
     model, encoder = save_model("ewe-bert-word-tiny")
     write_sentence_modules(encoder, weight=torch.randn(40, model.config.hidden_size), bias=torch.zeros(40))
     title = ["--title", "Pets", "--model", str(encoder)]
-    main(["search", str(tmp_path / "pets"), "my-search", "--push", *title, *flags])
+    convert(["search", str(tmp_path / "pets"), "my-search", "--push", *title, *flags])
     space = hub.repositories["spaces/you/my-search"]
     assert set(space.files) == {"index.html", "README.md"}
     readme = space.files["README.md"].decode()

@@ -149,7 +149,7 @@ def run_refused(words: list[str]) -> None:
 def with_graph(random_checkpoint, convert, tmp_path_factory):
     """The folder of another classifier, with its graph."""
     pytest.importorskip("onnxruntime")
-    source = random_checkpoint("hashgram-nano", "VocablessForSequenceClassification", num_labels=3)
+    source = random_checkpoint("ewe-bert-word-tiny", "VocablessForSequenceClassification", num_labels=3)
     folder = shutil.copytree(source, tmp_path_factory.mktemp("graph") / "model")
     convert(["onnx", str(folder), str(folder / "onnx")])
     return folder
