@@ -135,10 +135,11 @@ def small(random_checkpoint, tmp_path_factory) -> Callable[..., Path]:
     def save(problem: str | None) -> Path:
         if problem:
             num_labels = 1 if problem == "regression" else 3
-            options = {"classifier_reads_sentences": True} if problem == SINGLE else {}
-            return random_checkpoint(
-                "ewe-bert-word-tiny", CLASSIFIER, problem_type=problem, num_labels=num_labels, **options
-            )
+            options = {"problem_type": problem, "num_labels": num_labels}
+            if problem == SINGLE:  # every part that a classifier may have
+                more = {"classifier_wide_rows": 512, "classifier_reads_sentences": True}
+                return random_checkpoint("hashgram-uno", CLASSIFIER, **options, **more)
+            return random_checkpoint("ewe-bert-word-tiny", CLASSIFIER, **options)
         folder = Path(shutil.copytree(random_checkpoint("ewe-bert-tiny"), tmp_path_factory.mktemp("small") / "encoder"))
         width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]
         write_sentence_modules(folder, weight=torch.randn(12, width), bias=torch.ones(12))

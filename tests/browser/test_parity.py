@@ -112,7 +112,7 @@ def near(found: np.ndarray, expected: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.quick(ALL_PARTS, "hashgram-uno")
+@pytest.mark.quick(ALL_PARTS)  # test_javascript.py has a graph with a wide part
 def test_a_graph_gives_the_outputs_of_torch_at_any_batch_and_length(name: str, exported) -> None:
     model, tokenizer, file = exported(name)
     session = session_of(file, 1)
@@ -126,7 +126,7 @@ def test_a_graph_gives_the_outputs_of_torch_at_any_batch_and_length(name: str, e
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.quick(ALL_PARTS, "hashgram-uno")
+@pytest.mark.quick(ALL_PARTS)
 def test_the_logits_of_the_page_are_those_of_torch(name: str, exported, load, call) -> None:
     (model, tokenizer, _), (_, manifest, _) = exported(name), load(name)
     results = call("async (inputs) => classifier.classify(inputs)", INPUTS)

@@ -17,6 +17,7 @@ from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.manifest import task_of
 from vocabless.conversion.space_export.page import write_readme
 from vocabless.conversion.space_export.script import join_modules
+from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts
 
 onnx, _, _ = (
@@ -83,8 +84,12 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
     assert "mean difference" in printed and "choices" not in printed  # they would be those on sentences of ours
 
 
-def test_what_vocabless_classifier_saves_becomes_a_page(save_model, tmp_path) -> None:
-    _, encoder = save_model("ewe-bert-word-tiny")
+def test_what_vocabless_classifier_saves_becomes_a_page(
+    checkpoint, save_model, export_once, tmp_path, monkeypatch
+) -> None:
+    _, encoder = save_model("ewe-bert-tiny")
+    graph = export_once(load_checkpoint(checkpoint)[0].float(), False)  # of a model of the same shape
+    monkeypatch.setattr(space, "export", lambda *_: graph)
     texts = [f"{colour} {thing}" for colour in ("red", "blue") for thing in ("house", "river", "stone", "cat")]
     classifier = VocablessClassifier(str(encoder), epochs=0).fit(texts, ["warm"] * 4 + ["cold"] * 4)
     classifier.save_pretrained(tmp_path / "saved")
