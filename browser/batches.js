@@ -29,36 +29,27 @@ export class Classifier {
 
   /**
    * Classifies texts.
-   * @param {({text: string, pair?: string} | Unit[])[]} inputs - texts, pairs of texts, or lists of units as an earlier
-   *     prediction returned them, which are read without being cut again
+   * @param {{text: string, pair?: string}[]} inputs - texts, or pairs of texts
    * @returns {Promise<Prediction[]>}
    */
   async classify(inputs) {
     const start = performance.now();
-    const read = inputs.map((input) => this.#unitsOf(input));
+    const { is_pair: isPair } = this.manifest;
+    const read = inputs.map(({ text, pair = "" }) => this.tokenizer.unitsOf(text, isPair ? pair : undefined));
     const predictions = await this.#predict(read.map(({ units }) => units), start);
     return predictions.map((prediction, index) => ({ ...prediction, truncated: read[index].truncated }));
   }
 
   /**
    * Classifies copies of a text, each without one of its units.
-   * @param {{text: string, pair?: string} | Unit[]} input
-   * @param {number} [start] - the first unit that is left out
-   * @param {number} [end] - the unit behind the last one that is left out
-   * @returns {Promise<Prediction[]>} one for each of these units
+   * @param {Unit[]} units - as an earlier prediction returned them
+   * @param {number} start - the first unit that is left out
+   * @param {number} end - the unit behind the last one that is left out
+   * @returns {Promise<object[]>} a prediction for each of these units, without `truncated`
    */
-  async withoutEachUnit(input, start = 0, end = Infinity) {
-    const started = performance.now();
-    const { units, truncated } = this.#unitsOf(input);
-    const rows = units.map((_, left) => left).slice(start, end)
-      .map((left) => [...units.slice(0, left), ...units.slice(left + 1)]);
-    const predictions = await this.#predict(rows, started);
-    return predictions.map((prediction) => ({ ...prediction, truncated }));
-  }
-
-  #unitsOf(input) {
-    if (Array.isArray(input)) return { units: input, truncated: false };
-    return this.tokenizer.unitsOf(input.text, this.manifest.is_pair ? (input.pair ?? "") : undefined);
+  async withoutEachUnit(units, start, end) {
+    const rows = units.slice(start, end).map((left) => units.filter((unit) => unit !== left));
+    return this.#predict(rows, performance.now());
   }
 
   /** Returns the predictions for rows of units, in batches. */

@@ -41,14 +41,13 @@ export class Encoder {
   }
 
   /**
-   * Returns the vector of each text, its units that the model read, and a vector for each of them. The mean of the
-   * vectors of all tokens points where the vector of the text does. The graph must have the output `token_embeddings`.
+   * Returns for each text its units that the model read, and a vector for each of them. The mean of the vectors of all
+   * tokens points where the vector of the text does. The graph must have the output `token_embeddings`.
    * @param {string[]} texts
-   * @returns {{vector: Float32Array, units: Unit[], ofUnits: Float32Array[]}[]}
+   * @returns {{units: Unit[], ofUnits: Float32Array[]}[]}
    */
   encodeWords(texts) {
-    return this.#run(texts, ({ sentence_embedding: whole, token_embeddings: words }, row, units, tokens) => ({
-      vector: numbersAt(whole, row),
+    return this.#run(texts, ({ token_embeddings: words }, row, units, tokens) => ({
       units,
       ofUnits: tokens.map((token) => numbersAt(words, row * words.dims[1] + token)),
     }));

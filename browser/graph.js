@@ -39,12 +39,11 @@ export class Graph {
   /**
    * @param {GraphDescription} description
    * @param {ArrayBuffer} weights
-   * @param {MatrixProducts} [products]
    */
-  constructor(description, weights, products = new MatrixProducts()) {
+  constructor(description, weights) {
     this.input = description.input;
     this.outputs = description.outputs;
-    this.products = products;
+    this.products = new MatrixProducts();
     this.constants = new Map(description.constants.map((constant, id) => [id, readConstant(constant, weights)]));
     this.nodes = this.#foldConstants(description.nodes);
     this.#forgetUnused();

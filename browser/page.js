@@ -147,7 +147,7 @@ function showAnswer(state) {
   const { label, probabilities, logits } = answer;
   const root = document.documentElement.dataset;
   root.label = typeof label === "string" ? label : JSON.stringify(label);
-  root.probabilities = JSON.stringify(toList(manifest.task === "regression" ? logits : probabilities));
+  root.probabilities = JSON.stringify(manifest.task === "regression" ? logits : probabilities);
   element("figure-ms").textContent = timeText(answer.ms);
   element("note").textContent = answer.truncated
     ? `The text is too long for the model: it reads ${answer.units.length} of its words.`
@@ -177,11 +177,6 @@ function showMap(state) {
 function showMapIsNew(isDone) {
   element("map").classList.remove("old");
   element("map").ariaBusy = String(!isDone);
-}
-
-/** Numbers of any array type, nested or not, as plain lists. */
-function toList(numbers) {
-  return Array.from(numbers, (item) => (typeof item === "number" ? item : toList(item)));
 }
 
 if (typeof document === "undefined") serve(globalThis, createReading);

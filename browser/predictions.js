@@ -8,10 +8,8 @@ export function logSumExp(numbers) {
 
 /** The probabilities of logits. */
 export function softmax(logits) {
-  const largest = Math.max(...logits);
-  const powers = logits.map((logit) => Math.exp(logit - largest));
-  const sum = powers.reduce((total, power) => total + power, 0);
-  return powers.map((power) => power / sum);
+  const total = logSumExp(logits);
+  return logits.map((logit) => Math.exp(logit - total));
 }
 
 /** Whether one of several labels is given; a model that was saved before its limit was chosen has none. */
