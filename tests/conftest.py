@@ -213,12 +213,12 @@ def export_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any, bool
 
     The last layer of a sentence encoder may have other weights: `search` turns it for each page.
     """
-    import onnx
     from filelock import FileLock
     from safetensors.torch import save
 
     from vocabless.conversion.onnx_export.graph import export
 
+    onnx = pytest.importorskip("onnx", reason="the extra [onnx] is not installed")
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # of all workers
 
