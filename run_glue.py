@@ -30,14 +30,12 @@ from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.rows.sources import data_name, describe_own_data
 from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
-    DataSource,
     GlueArguments,
     GlueTrainingArguments,
     choose_learning_rate,
     is_trained_vocabless,
 )
 from vocabless.training.load import split_revision
-from vocabless.training.prediction.file_scores import score_test_file
 from vocabless.training.process import prepare_process
 from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save
@@ -66,8 +64,6 @@ def parse_command_line(
         is_glue = data_arguments.train_file is None and data_arguments.dataset_name is None
         model, _ = split_revision(arguments.model_name_or_path)
         name = f"glue/{Path(model).name}" if is_glue else data_name(data_arguments)
-        if data_arguments.is_test_alone:
-            name = f"{data_name(DataSource(train_file=data_arguments.test_file))}-predictions"
         training.output_dir = f"runs/{name}"
     return arguments, training, data_arguments
 
@@ -87,9 +83,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     chooses_encoder = not arguments.is_model_given and data_arguments.task_name is None
     chosen_rate = "" if chooses_encoder else choose_learning_rate(arguments, training)
     training.do_predict |= data_arguments.test_file is not None
-    if data_arguments.is_test_alone:
-        print(*[score_test_file(arguments, training, data_arguments)] * is_main, sep="\n", flush=True)
-        return
     tasks = load_tasks(arguments, training, data_arguments)
     choice = choose_encoder(tasks[0]) if chooses_encoder else None
     if choice is not None:

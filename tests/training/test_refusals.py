@@ -93,7 +93,10 @@ def files(tmp_path, monkeypatch, make_teacher, empty_cache):
 UNKNOWN = '{"model_type": "zzz"}'
 TRAIN, BOTH = ["--train_file", "train.jsonl"], ["--train_file", "train.jsonl", "--validation_file", "train.jsonl"]
 GLUE = [
-    ([], "no data is given; give one of --task_name"),
+    (
+        ["--test_file", "new.csv"],
+        "there is nothing to train on; give one of --task_name, --train_file, --dataset_name. To label",
+    ),
     (["--task_name", "rte", "--data_dir", "no/such"], "is not a folder"),
     (["--task_name", "rte", "--data_dir", "."], r"holds no train\.parquet"),
     ([*BOTH, "--task_name", "rte"], "--task_name and --train_file cannot be combined"),

@@ -51,8 +51,11 @@ def load_tasks(
     """
     flags = [f"--{name}" for name in SOURCES if getattr(data_arguments, name) is not None]
     if len(flags) != 1:
-        mistake = f"{' and '.join(flags)} cannot be combined" if flags else "no data is given"
-        raise ValueError(f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}.")
+        mistake = f"{' and '.join(flags)} cannot be combined" if flags else "there is nothing to train on"
+        raise ValueError(
+            f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}. To label rows by a saved model, run "
+            "vocabless predict MODEL ROWS."
+        )
     with training.main_process_first(desc="reading the data"):
         if data_arguments.task_name is not None:
             tasks = [load_glue_task(row, data_arguments.data_dir) for row in find_glue_tasks(data_arguments.task_name)]

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from datasets import Dataset
 
@@ -68,7 +67,6 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
     name, tables = data_name(arguments), _read_tables(arguments)
     texts, labels = _columns(tables, arguments)
     problem, examples, cells, notes = _read_splits(tables, texts, labels, arguments)
-    assert problem is not None
     _check_names(problem, examples.get("validation"))
     test = {"": examples["test"]} if "test" in examples else {}
     task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
@@ -79,33 +77,10 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
     return choose_validation(task, arguments, scores_folds, examples.get("validation"))
 
 
-def load_test_rows(arguments: DataArguments, problem: Problem) -> TaskData:
-    """Returns a task of the rows of `--test_file` alone, for a model that was trained on others.
-
-    Args:
-        arguments: of the data; a column of labels may be missing.
-        problem: of the model.
-
-    Raises:
-        ValueError: a column is missing, or the labels do not fit the problem.
-    """
-    tables = _read_tables(arguments)
-    texts, labels = _columns(tables, arguments)
-    _, examples, _, notes = _read_splits(tables, texts, labels, replace(arguments, problem_type=problem.name))
-    name = data_name(DataSource(train_file=arguments.test_file))
-    nothing = examples["test"].select([])
-    task = TaskData(name, name, problem, nothing, {}, {"": examples["test"]}, text_columns=tuple(texts))
-    notes += doubts(task, [], problem.name)
-    return replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
-
-
 def _read_splits(
     tables: dict[str, Dataset], texts: list[str], labels: list[str], arguments: DataArguments
-) -> tuple[Problem | None, dict[str, Examples], dict[str, Cells], list[str]]:
-    """Returns the problem of the labels, the examples of each split, their cells of labels, and footnotes on them.
-
-    Without labels, there is no problem.
-    """
+) -> tuple[Problem, dict[str, Examples], dict[str, Cells], list[str]]:
+    """Returns the problem of the labels, the examples of each split, their cells of labels, and footnotes on them."""
     tables = {split: _with_names(table, [*texts, *labels]) for split, table in tables.items()}
     left_out = {split: rows_left_out(table, [*texts, *labels]) for split, table in tables.items()}
     examples = {
@@ -115,10 +90,7 @@ def _read_splits(
         for split, table in tables.items()
     }
     cells = {split: part.labels for split, part in examples.items() if part.labels is not None}
-    problem, parsed = None, dict[str, list[Any]]()
-    if cells:
-        feature = tables[next(iter(cells))].features[labels[0]]
-        problem, parsed = parse_labels(cells, labels, feature, arguments)
+    problem, parsed = parse_labels(cells, labels, tables["train"].features[labels[0]], arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
     notes = _inferred_columns(texts, labels, arguments)
     for split, part in examples.items():
@@ -147,17 +119,15 @@ def _check_names(problem: Problem, validation: Examples | None) -> None:
 
 
 def _columns(tables: dict[str, Dataset], arguments: DataArguments) -> list[list[str]]:
-    """Returns the columns of the texts and those of the labels in the first table; test rows alone may have none."""
-    split, train = next(iter(tables.items()))
+    """Returns the columns of the texts and those of the labels, which the training rows have."""
+    train = tables["train"]
     texts = text_columns(train.column_names, arguments.text_column)
     _check_no_tags(train, texts)
     labels: Sequence[str] = arguments.label_column or ()
-    if split == "test" and not any(named(train.column_names, name) for name in labels or LABEL_COLUMNS):
-        return [*_find_columns(train, split, (texts, TEXT_COLUMNS, "--text_column")), []]
     if found := _of_two(train, texts, labels):
         texts, labels = found
     wanted = (texts, TEXT_COLUMNS, "--text_column"), (labels, LABEL_COLUMNS, "--label_column")
-    return _find_columns(train, split, *wanted)
+    return _find_columns(train, "train", *wanted)
 
 
 def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]] | None:

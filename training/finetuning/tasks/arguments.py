@@ -55,9 +55,7 @@ class DataSource:
     )
     train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json, parquet or fastText file.")
     validation_file: str | None = flag(None, "File to evaluate on. None holds out a part of the training data.")
-    test_file: str | None = flag(
-        None, "File to predict; if it has labels, it is scored. Without training data, a saved model reads it."
-    )
+    test_file: str | None = flag(None, "File to predict; if it has labels, it is scored.")
     dataset_name: str | None = flag(
         None, "Data set on the Hub, instead of --train_file: owner/name[:configuration][@revision]."
     )
@@ -96,12 +94,6 @@ class DataArguments(TextFileArguments, DataSource):
         check_limits(self)
         if len(self.text_column or ()) > 2:
             raise ValueError(f"--text_column has {len(self.text_column or ())} names; give one, or two for text pairs.")
-
-    @property
-    def is_test_alone(self) -> bool:
-        """Whether the rows of a test file are all data, for a model that is not trained."""
-        others = (self.task_name, self.train_file, self.validation_file, self.dataset_name)
-        return self.test_file is not None and not any(others)
 
 
 @dataclass
