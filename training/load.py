@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
     AutoTokenizer,
@@ -19,9 +17,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.utils import SAFE_WEIGHTS_NAME
 from transformers.utils import logging as transformers_logging
-from transformers.utils.hub import cached_file
 
 from vocabless.hub_connection import offline_without_hub
 from vocabless.loading import ENCODERS, load_config, load_tokenizer
@@ -148,29 +144,6 @@ def load_checkpoint_config(source: str, **hub_options: Any) -> PreTrainedConfig:
 def is_ours(config: PreTrainedConfig) -> bool:
     """Returns whether a configuration is of this family."""
     return config.model_type == VocablessConfig.model_type
-
-
-def has_same_weights(source: str, other: str) -> bool:
-    """Returns whether two checkpoints, folders or Hub ids, have the same encoder, rounded to 16 bits.
-
-    Tensors that only one has, such as a head, do not count. Without safetensors, only the same place is the same.
-    """
-    if os.path.realpath(source) == os.path.realpath(other):
-        return True
-    first, second = map(_weights_of, (source, other))
-    shared = first.keys() & second.keys()
-    return bool(shared) and all(torch.equal(first[name].half(), second[name].half()) for name in shared)
-
-
-def _weights_of(source: str) -> dict[str, torch.Tensor]:
-    """Returns the tensors of a checkpoint by their names without a head; empty if it has no safetensors."""
-    name, revision = split_revision(source)
-    try:
-        tensors = load_file(str(cached_file(name, SAFE_WEIGHTS_NAME, revision=revision)))
-    except (OSError, ValueError, SafetensorError):  # what is wrong is said when it is loaded
-        return {}
-    prefix = f"{VocablessModel.base_model_prefix}."
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
 
 
 def check_overrides(source: str, overrides: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from vocabless.saving.record import ENGLISH, STSB, STSB_PAIRS
 from vocabless.saving.run_folder import rows_fingerprint
 from vocabless.saving.sentence_modules import read_dense, write_sentence_modules
 from vocabless.saving.tables import vector_tables
-from vocabless.training.load import has_same_weights, is_ours
+from vocabless.training.load import is_ours
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.losses import DirectionLoss, LastStage
 from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, unit_vectors
@@ -110,11 +111,10 @@ class Distill(Objective):
         """
         super().set_arguments(arguments, training)
         source, teacher = arguments.model_name_or_path, find_model(self.teacher or default_encoder())
-        if source is not None and has_same_weights(source, teacher):
+        if source is not None and os.path.realpath(source) == os.path.realpath(teacher):
             raise ValueError(
-                f"the teacher {without_path(teacher)!r} has the same weights as --model_name_or_path {source}, which "
-                f"learns nothing from it; give a larger model as --teacher, such as {LARGER_TEACHER}: that made a "
-                "sentence encoder better on its own corpus, where shuffle-random and mlm made it worse."
+                f"the teacher {without_path(teacher)!r} is --model_name_or_path {source} itself, which learns nothing "
+                f"from it; give a larger model as --teacher, such as {LARGER_TEACHER}."
             )
         if arguments.mix is None and training.max_steps > 0:
             batch = training.train_batch_size * training.gradient_accumulation_steps * training.world_size
