@@ -148,7 +148,7 @@ def test_contributings_map_has_every_folder_and_the_rooms_in_the_order_that_the_
 
 
 def test_the_pages_list_and_count_the_variants(capsys) -> None:
-    runpy.run_path(str(ROOT / "vocabless" / "variants_table.py"), run_name="__main__")
+    runpy.run_path(str(ROOT / "tests" / "variants_table.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert printed == read("docs/variants.md")
     assert len(table_rows(printed)) == 1 + len(vocabless.list_variants())

@@ -1,6 +1,6 @@
 """Prints docs/variants.md: the variants with their sizes, counted on the models.
 
-Run `python -m vocabless.variants_table > docs/variants.md` after a change to `vocabless/variants.py`.
+Run `python -m tests.variants_table > docs/variants.md` after a change to `vocabless/variants.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAGE = """\
 # Variants
 
 The parameters and sizes of all variants, to compare them before training; [choosing.md](choosing.md) recommends one.
-The page is the output of `python -m vocabless.variants_table`, from `vocabless/variants.py`.
+The page is the output of `python -m tests.variants_table`, from `vocabless/variants.py`.
 
 - **K**: bytes in a block, that is, in a token.
 - **Base model**: parameters of `VocablessModel`.
