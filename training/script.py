@@ -89,12 +89,12 @@ def flag(default: Any, help: str, **metadata: Any) -> Any:
     """Returns a field of a dataclass that `ScriptParser` makes a flag of.
 
     Args:
-        default: its value without the flag, or `dataclasses.MISSING`; each dataclass gets a copy of a list.
+        default: its value without the flag; each dataclass gets a copy of a list.
         help: meaning, unit, and what 0 or None does.
         metadata: `group`, its title in the help; without one it is that of the flag before. `limit`, a `Limit`, which
             `check_limits` checks. All else are arguments of argparse's `add_argument`.
     """
-    options: dict[str, Any] = {"metadata": {"help": help, **metadata}, "kw_only": default is dataclasses.MISSING}
+    options: dict[str, Any] = {"metadata": {"help": help, **metadata}}
     if isinstance(default, list):
         return dataclasses.field(default_factory=default.copy, **options)
     return dataclasses.field(default=default, **options)
@@ -318,9 +318,10 @@ class ScriptParser(HfArgumentParser):
         first_look = ArgumentParser(add_help=False, allow_abbrev=False)
         first_look.add_argument("--recipe")
         name = first_look.parse_known_args(argv)[0].recipe
-        words = [] if name is None else self._words_of_recipe(name, argv, replaces or {})
+        if name is not None:
+            self._set_recipe(name, argv, replaces or {})
         *parsed, _, rest = self.parse_args_into_dataclasses(
-            [*words, *argv], return_remaining_strings=True, look_for_args_file=False
+            argv, return_remaining_strings=True, look_for_args_file=False
         )
         if rest:
             unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
@@ -347,8 +348,8 @@ class ScriptParser(HfArgumentParser):
             if action.help != SUPPRESS and action.default not in (None, False, "", SUPPRESS):
                 action.help = f"{action.help} (default: {str(action.default).replace('%', '%%')})"
 
-    def _words_of_recipe(self, name: str, argv: Sequence[str], replaces: Mapping[str, str]) -> list[str]:
-        """Returns the recipe as words of a command line, without the flags that `argv` takes the place of."""
+    def _set_recipe(self, name: str, argv: Sequence[str], replaces: Mapping[str, str]) -> None:
+        """Makes the recipe's values the defaults, without those that `argv` takes the place of."""
         self.recipe = read_recipe(name)
         unknown = [flag for flag in self.recipe if flag not in self._flags()]
         if unknown:
@@ -356,14 +357,10 @@ class ScriptParser(HfArgumentParser):
             raise ValueError(f"the recipe {name!r} sets unknown flags: {', '.join(unknown)}; {remedy}")
         given = {word[2:].partition("=")[0].replace("-", "_") for word in argv if word.startswith("--")}
         replaced = {recipe_flag for flag, recipe_flag in replaces.items() if flag in given} | (given - {*ADDED})
-        lists: list[str] = []
-        words: list[str] = []
         for flag, value in self.recipe.items():
-            if isinstance(value, list) and flag not in replaced:
-                lists += [f"--{flag}", *map(str, value)]
-            elif value is not None and flag not in replaced:
-                words.append(f"--{flag}={json.dumps(value) if isinstance(value, dict) else value}")
-        return lists + words  # a list ends where a flag begins
+            if value is not None and flag not in replaced:
+                text = json.dumps(value) if isinstance(value, dict) else str(value)  # argparse converts text alone
+                self.set_defaults(**{flag: value if isinstance(value, list) else text})
 
     def _flags(self) -> list[str]:
         return [field.name for type_ in self.dataclass_types for field in dataclasses.fields(type_) if field.init]

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import os
 import re
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 
 import datasets
 import pytest
@@ -37,7 +37,7 @@ SCRIPTS = {
 
 @dataclass
 class Data:
-    needed: int = flag(MISSING, "Needed, 100 %%.", group="one")
+    count: int = flag(1, "Count, 100 %%.", group="one")
     first: str | None = flag(None, "Beside it.")
     share: float = flag(0.5, "Share.", group="two", limit=SHARE)
     switch: bool = flag(False, "Switch.", group="one")
@@ -45,7 +45,7 @@ class Data:
 
 
 def parse(*argv):
-    return ScriptParser((Data, TrainingArguments)).parse(["--needed=1", *argv])
+    return ScriptParser((Data, TrainingArguments)).parse(argv)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -65,9 +65,9 @@ def test_help_is_two_screens_of_our_flags_of_which_at_most_30_are_new(script, ca
 def test_a_field_without_a_group_is_in_that_of_the_field_before_it():
     shown = ScriptParser((Data, TrainingArguments)).format_help()
     one, two = shown.index("\none:\n"), shown.index("\ntwo:\n")
-    places = [shown.index(f"\n  --{name}") for name in ("needed N ", "first VALUE", "switch ", "columns ", "share X")]
+    places = [shown.index(f"\n  --{name}") for name in ("count N ", "first VALUE", "switch ", "columns ", "share X")]
     assert [one, *places] == sorted([one, *places]) and places[3] < two < places[4]
-    assert "Needed, 100 %.\n" in shown and "(default: 0.5)" in shown and "Beside it.\n" in shown
+    assert "Count, 100 %. (default: 1)" in shown and "(default: 0.5)" in shown and "Beside it.\n" in shown
     assert parse("--save-steps", "7")[1].save_steps == 7
 
 
@@ -94,12 +94,12 @@ def test_limits_hold_in_python_too():
 def test_a_recipe_gives_defaults_and_flags_override_it(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "needed: 7\nfirst: a b\nshare: 0.25\nswitch: true\ncolumns: [a, b]\nlearning_rate: 3e-5\nmax_steps: -1\n"
+        "count: 7\nfirst: a b\nshare: 0.25\nswitch: true\ncolumns: [a, b]\nlearning_rate: 3e-5\nmax_steps: -1\n"
         "lr_scheduler_type: cosine\nlr_scheduler_kwargs: {num_cycles: 2}\noptim: null\n"
     )
     argv = ["--recipe", str(file), "--share=0.75"]
     data, training = ScriptParser((Data, TrainingArguments)).parse(argv)
-    assert data == Data(needed=7, first="a b", share=0.75, switch=True, columns=["a", "b"])
+    assert data == Data(count=7, first="a b", share=0.75, switch=True, columns=["a", "b"])
     assert (training.learning_rate, training.max_steps, training.lr_scheduler_type) == (3e-5, -1, "cosine")
     assert training.lr_scheduler_kwargs == {"num_cycles": 2}
     assert ScriptParser((Data, TrainingArguments)).parse([*argv, "--columns", "c"])[0].columns == ["c"]
@@ -110,8 +110,8 @@ def test_words_in_front_of_all_flags_belong_to_the_leading_one():
     def parser():
         return ScriptParser((Data, TrainingArguments), leading="columns")
 
-    assert parser().parse(["a", "b", "--needed=1"])[0].columns == ["a", "b"]
-    assert parser().parse(["--needed=1", "--first", "a"])[0].columns == ["text"]
+    assert parser().parse(["a", "b", "--count=1"])[0].columns == ["a", "b"]
+    assert parser().parse(["--count=1", "--first", "a"])[0].columns == ["text"]
     assert parser().format_help().startswith(f"usage: {parser().prog} [COLUMNS] --FLAG")
     with pytest.raises(ValueError, match="'a' belongs to no flag"):
         parse("a")
