@@ -36,12 +36,6 @@ def test_what_is_to_be_written_and_the_free_space_are_told_before_it_is_written(
     assert not (tmp_path / "model" / "config.json").exists()
 
 
-@pytest.fixture
-def limit(monkeypatch):
-    monkeypatch.setattr(disk_errors, "_largest_file", lambda: None)
-
-
-@pytest.mark.usefixtures("limit")
 @pytest.mark.parametrize("error", [
     NO_SPACE, COPYING, SERIALIZING, TORCH, raised_from(ValueError("the corpus cannot be read"), NO_SPACE),
     OSError("1280 requested and 512 written"), OSError(errno.EDQUOT, "Disk quota exceeded"),
@@ -56,16 +50,9 @@ def test_the_disk_with_the_least_free_space_among_those_of_the_command_is_named(
     assert stopped.value.code.startswith(sentence)
 
 
-@pytest.mark.usefixtures("limit")
 def test_the_disk_of_a_file_that_the_error_names_is_named(tmp_path):
     error = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "cache" / "rows.arrow"))
     assert f"the disk of {str(tmp_path)!r} is full" in disk_errors.describe_disk_error(error, [])
-
-
-def test_the_limit_of_a_file_is_named(monkeypatch):
-    monkeypatch.setattr(disk_errors, "_largest_file", lambda: 512_000)
-    sentence = disk_errors.describe_disk_error(OSError(errno.EFBIG, "File too large"), [])
-    assert sentence == "a file would be larger than 0.5 MB, the most that `ulimit -f` allows; give a higher limit."
 
 
 def test_other_errors_say_nothing_of_a_disk():

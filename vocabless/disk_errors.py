@@ -16,10 +16,10 @@ from pathlib import Path
 UNFINISHED = ".writing-"  # begins the names of temporary folders, within those that they become
 # What libraries say; numpy and torch do not say why.
 _FULL = re.compile(
-    r"No space left|File too large|quota exceeded|os error (?:28|27|122)\b|file write failed|unexpected pos|"
+    r"No space left|quota exceeded|os error (?:28|122)\b|file write failed|unexpected pos|"
     r"requested and \d+ written"
 )
-_FULL_NUMBERS = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_FULL_NUMBERS = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | None:
@@ -33,9 +33,6 @@ def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | Non
     named = [str(each.filename) for each in chain if isinstance(each, OSError) and each.filename]
     folders = [_existing(Path(path)) for path in named or _written_by(words)]
     folder = min(folders, key=lambda path: shutil.disk_usage(path).free)
-    largest = _largest_file()
-    if largest is not None and (shutil.disk_usage(folder).free > largest or "too large" in str(chain[-1])):
-        return f"a file would be larger than {_size(largest)}, the most that `ulimit -f` allows; give a higher limit."
     free = shutil.disk_usage(folder).free
     return (
         f"the disk of {str(folder)!r} is full: {_size(free)} are free, and more is needed; free some space, or "
@@ -75,16 +72,6 @@ def _written_by(words: Sequence[str]) -> list[str]:
 def _existing(path: Path) -> Path:
     """Returns the nearest folder of a path that exists."""
     return next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
-
-
-def _largest_file() -> int | None:
-    """Returns the size of the largest file that this process may write, in bytes; None if there is no limit."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _size(size: int) -> str:
