@@ -83,7 +83,7 @@ def predict(arguments: argparse.Namespace) -> None:
         ValueError: the file or the model cannot be read, a column is missing, or the output exists.
     """
     written, source = output_format(arguments.output, arguments.format), model_of_run(arguments.model)
-    rows, total = read_rows(arguments.rows, TextFormat(arguments.encoding, arguments.delimiter), arguments.lines, CHUNK)
+    rows = read_rows(arguments.rows, TextFormat(arguments.encoding, arguments.delimiter), arguments.lines, CHUNK)
     folder, first = _folder(source), [*islice(rows, CHUNK)]
     columns = [*dict.fromkeys(name for row in first for name in flat(row))]
     texts, label = _columns(arguments, columns, folder)
@@ -92,7 +92,7 @@ def predict(arguments: argparse.Namespace) -> None:
     nothing = dict.fromkeys(names)
     with (
         row_writer(arguments.output, written, [*columns, *names]) as write,
-        tqdm(total=total, unit=" rows", delay=SHOWN_AFTER) as bar,
+        tqdm(unit=" rows", delay=SHOWN_AFTER) as bar,
     ):
         for chunk in chain([first], iter(lambda: [*islice(rows, CHUNK)], [])):
             cells = [*map(flat, chunk)]

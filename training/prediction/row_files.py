@@ -11,14 +11,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from vocabless.texts.text_format import STDIN, TextFormat, kind_of, open_bytes
+from vocabless.texts.text_format import STDIN, TextFormat, kind_of
 
 FORMATS = {"csv": ",", "tsv": "\t", "jsonl": ""}  # that are written, with their delimiters
 Row = dict[str, Any]
 
 
-def read_rows(file: str, text_format: TextFormat, is_lines: bool, batch: int) -> tuple[Iterator[Row], int | None]:
-    """Returns the rows of a file, and about how many they are, if that can be known.
+def read_rows(file: str, text_format: TextFormat, is_lines: bool, batch: int) -> Iterator[Row]:
+    """Returns the rows of a file.
 
     `is_lines`: whether each line is a text, whatever the name of the file. `batch` rows of parquet are read at once.
 
@@ -29,27 +29,23 @@ def read_rows(file: str, text_format: TextFormat, is_lines: bool, batch: int) ->
         raise ValueError(
             f"the file {file!r} {'is a folder' if Path(file).is_dir() else 'does not exist'}; give a file."
         )
-    kind, total = "text" if is_lines else kind_of(file), None
+    kind = "text" if is_lines else kind_of(file)
     if kind is None or (kind == "parquet" and file == STDIN):
         found = "has an unknown format" if kind is None else "is parquet, which cannot be read from standard input"
         raise ValueError(f"{file!r} {found}; give a csv, tsv, jsonl, json, parquet or txt file, or --lines.")
     if kind == "parquet":
         from pyarrow.parquet import ParquetFile
 
-        table = ParquetFile(file)
-        total = table.metadata.num_rows
-        rows: Iterator[Row] = chain.from_iterable(part.to_pylist() for part in table.iter_batches(batch))
+        parts = ParquetFile(file).iter_batches(batch)
+        rows: Iterator[Row] = chain.from_iterable(part.to_pylist() for part in parts)
     else:
         rows = text_format.rows(file, kind)
-        if file != STDIN:
-            with open_bytes(file) as stream:
-                total = sum(part.count(b"\n") for part in iter(lambda: stream.read(1 << 20), b"")) - (kind == "csv")
     first = next(rows, None)
     if first is None:
         raise ValueError(
             f"{file!r} has no rows; give some below the names of columns, or one text in each line and --lines."
         )
-    return chain([first], rows), total
+    return chain([first], rows)
 
 
 def flat(row: Row) -> Row:

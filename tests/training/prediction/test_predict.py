@@ -103,7 +103,7 @@ def test_rows_are_written_before_all_are_read_and_few_are_in_memory(model, tmp_p
             yield row
 
     monkeypatch.setattr(predict, "CHUNK", 10)
-    monkeypatch.setattr(predict, "read_rows", lambda *_: (rows(), None))
+    monkeypatch.setattr(predict, "read_rows", lambda *_: rows())
     run(model, "endless", "--output", tmp_path / "out.jsonl")
     assert len(rows_of(tmp_path / "out.jsonl")) == 200 and max(counts) <= 3 * 10 + 1
 
