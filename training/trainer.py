@@ -15,7 +15,7 @@ from accelerate.utils import gather_object
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, Sampler
-from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainerState, TrainingArguments
+from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import EvalLoopOutput
 
@@ -32,11 +32,6 @@ WHOLE = "whole"  # a file in a checkpoint of which every process has written its
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
     """Returns the logits. Some models also return hidden states."""
     return logits if isinstance(logits, Tensor) else logits[0]
-
-
-def _precision(training: TrainingArguments) -> str:
-    """Returns what a run records of its precision, as Accelerate calls it."""
-    return "fp16" if training.fp16 else "bf16" if training.bf16 else "no"
 
 
 class Totals:
@@ -98,7 +93,7 @@ class ResumableTrainer(Trainer):
 
     def _check_precision(self) -> None:
         """Raises ValueError for a precision that the arguments do not have; a file of DeepSpeed can have one."""
-        recorded, used = _precision(self.args), self.accelerator.mixed_precision
+        recorded, used = self.args.mixed_precision, self.accelerator.mixed_precision
         if used != recorded:
             remedy = f"give --{used} true" if used != "no" else f"take --{recorded} out"
             raise ValueError(
