@@ -43,3 +43,9 @@ def _assigned(generator: random.Random) -> str:
         character = chr(generator.choice((generator.randrange(0x3000), generator.randrange(0x20000))))
         if unicodedata.category(character) not in ("Cn", "Cs"):
             return character
+
+
+def packed_blocks(tokenizer, texts):
+    """The units of all texts end to end, as corpora store them, and the number of units of each text."""
+    units = tokenizer.unit_splitter.units_of_batch(texts)
+    return tokenizer.packed_units([unit for each in units for unit in each]), [*map(len, units)]

@@ -130,22 +130,11 @@ class VocablessTokenizer(LibraryTokenizer):
 
     # -- Corpora -----------------------------------------------------------------------------------------------------
 
-    def packed_blocks(self, texts: Sequence[str]) -> tuple[Bytes, list[int]]:
-        """Returns the units of all texts end to end, as corpora store them, and the number of units of each text.
-
-        A packed unit is K bytes, or K + 1 with its length last where the coder pads: (units, K or K + 1) uint8. There
-        are no special tokens. `unpack` returns the elements.
-        """
-        blocks = self._packed_cache.look_up(texts)
-        return self._packed_cache.as_array(blocks), [len(each) // self.packed_block_size for each in blocks]
-
-    @property
-    def splits_at_spaces(self) -> bool:
-        """Whether a text has the same units as its pieces between white space have together."""
-        return self.unit_splitter.splits_at_spaces
-
     def packed_units(self, units: Sequence[Unit]) -> Bytes:
-        """Returns units as corpora store them, (units, K or K + 1) uint8, see `packed_blocks`."""
+        """Returns units as corpora store them, (units, K or K + 1) uint8; `unpack` returns their elements.
+
+        A packed unit is K bytes, or K + 1 with its length last where the coder pads.
+        """
         return self._packed_cache.as_array(self._packed_cache.look_up_units(units))
 
     def unpack(self, packed: Bytes) -> Integers:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from datasets.fingerprint import Hasher
+from strings import packed_blocks
 
 from vocabless import VocablessTokenizer
 from vocabless.modeling.front_ends import build_front_end
@@ -24,12 +25,12 @@ def encode(tokenizer):
 @pytest.mark.parametrize("splitter", ["word", "bytes"])
 def test_small_caches_keep_their_bound_and_return_the_same(splitter, monkeypatch):
     unbounded = VocablessTokenizer(splitter, "utf8")
-    rows, (packed, lengths) = encode(unbounded), unbounded.packed_blocks(TEXTS)
+    rows, (packed, lengths) = encode(unbounded), packed_blocks(unbounded, TEXTS)
     monkeypatch.setenv(VARIABLE, str(LIMIT / 2**20))
     tokenizer = VocablessTokenizer(splitter, "utf8")
     for text, row, blocks in zip(TEXTS, rows, np.split(packed, np.cumsum(lengths)[:-1]), strict=True):
         assert tokenizer(text)["input_ids"] == row
-        assert np.array_equal(tokenizer.packed_blocks([text])[0], blocks)
+        assert np.array_equal(packed_blocks(tokenizer, [text])[0], blocks)
         assert max(tokenizer._cache.num_bytes, tokenizer._packed_cache.num_bytes) <= LIMIT
     assert encode(tokenizer) == rows
 
@@ -61,7 +62,7 @@ def test_calls_fill_only_the_cache_of_elements_and_corpora_only_the_cache_of_sto
     tokenizer = VocablessTokenizer(coder="utf8")
     tokenizer("a b c")
     assert (len(tokenizer._cache), len(tokenizer._packed_cache)) == (3, 0)
-    tokenizer.packed_blocks(["d"])
+    packed_blocks(tokenizer, ["d"])
     tokenizer.packed_units(["d", "e"])
     assert (len(tokenizer._cache), len(tokenizer._packed_cache)) == (3, 2)
 
@@ -70,14 +71,14 @@ def test_calls_fill_only_the_cache_of_elements_and_corpora_only_the_cache_of_sto
 def test_a_filled_cache_changes_neither_results_nor_the_pickle_nor_the_fingerprint(coder):
     tokenizer = VocablessTokenizer(coder=coder)
     fresh = pickle.dumps(tokenizer), Hasher.hash(tokenizer)
-    ids, (packed, lengths) = encode(tokenizer), tokenizer.packed_blocks(TEXTS)
+    ids, (packed, lengths) = encode(tokenizer), packed_blocks(tokenizer, TEXTS)
     assert len(tokenizer._cache) == len(tokenizer._packed_cache) > 300
     assert (pickle.dumps(tokenizer), Hasher.hash(tokenizer)) == fresh
     copy = pickle.loads(pickle.dumps(tokenizer))
     assert len(copy._cache) == len(copy._packed_cache) == 0
     for each in (tokenizer, copy):
         assert encode(each) == ids
-        again = each.packed_blocks(TEXTS)
+        again = packed_blocks(each, TEXTS)
         assert np.array_equal(again[0], packed) and again[1] == lengths
 
 

@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from strings import random_strings
+from strings import packed_blocks, random_strings
 
 from vocabless import VocablessTokenizer
 from vocabless.tokenization import block_coders
@@ -194,7 +194,7 @@ def test_corpora_get_the_blocks_that_calls_get(coder):
         assert packed.dtype == np.uint8 and np.array_equal(tokenizer.unpack(packed), elements)
     texts = [" ".join(units[i : i + 50]) for i in range(0, len(units), 50)]
     rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    packed, lengths = tokenizer.packed_blocks(texts)
+    packed, lengths = packed_blocks(tokenizer, texts)
     assert lengths == [*map(len, rows)]
     assert tokenizer.unpack(packed).tolist() == [block for row in rows for block in row]
 

@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from strings import random_strings
+from strings import packed_blocks, random_strings
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
@@ -124,8 +124,8 @@ def test_a_mask_may_be_a_word_and_can_be_text_and_corpora_hold_none(utf8):
     assert utf8.tokenize("a [MASK]", split_special_tokens=True) == ["a", "[", "MASK", "]"]
     text = VocablessTokenizer(coder="utf8", split_special_tokens=True)
     assert text.tokenize("a [MASK]") == ["a", "[", "MASK", "]"]
-    assert utf8.packed_blocks(["[MASK]"])[1] == [3]
-    assert utf8.packed_blocks([])[0].shape == (0, utf8.packed_block_size) == (0, 17)
+    assert packed_blocks(utf8, ["[MASK]"])[1] == [3]
+    assert packed_blocks(utf8, [])[0].shape == (0, utf8.packed_block_size) == (0, 17)
 
 
 @pytest.mark.parametrize("name", ["<mask>", "<my mask>"])

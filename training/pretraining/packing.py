@@ -3,7 +3,7 @@
 The tokens of all documents are joined in the order of the documents and are cut where a sequence is full. No token is
 dropped. A prepared corpus has a row for each sequence, without special tokens, unless they mark documents:
 
-- `blocks`: the packed blocks of the tokens end to end, uint8, see `VocablessTokenizer.packed_blocks`;
+- `blocks`: the packed blocks of the tokens end to end, uint8, see `VocablessTokenizer.packed_units`;
 - `targets`: the id of the first piece of each token for the target tokenizer, if the objective needs targets;
 - `input_ids`: in place of both, the ids of the tokens of a vocabulary. Each is its own target. Two more ids mark the
   first and the last token of a document.

@@ -7,6 +7,7 @@ import pytest
 from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strings import packed_blocks
 
 from vocabless import VocablessTokenizer, load_tokenizer
 from vocabless.stock_shapes import load_shape_tokenizer
@@ -81,7 +82,7 @@ def test_what_is_stored_is_what_the_tokenizer_says(options, subwords, texts):
     tokenizer = VocablessTokenizer(**options, coder="utf8", target_file=subwords["wordpiece"])
     target, splitter = tokenizer.target_tokenizer, tokenizer.unit_splitter
     columns = Packing(tokenizer, True, 10)._tokens(texts)
-    assert (columns["blocks"] == tokenizer.packed_blocks(texts)[0]).all()
+    assert (columns["blocks"] == packed_blocks(tokenizer, texts)[0]).all()
     units = [to_bytes(unit).decode("utf-8", "replace") for text in texts for unit in splitter.units(text)]
     pieces = [target.encode(unit, add_special_tokens=False).ids or [target.token_to_id("[UNK]")] for unit in units]
     assert columns["targets"].tolist() == [ids[0] for ids in pieces]
@@ -142,8 +143,8 @@ def test_sentences_are_the_text_and_have_its_tokens(tokenizer):
     assert "".join(parts) == text
     assert len(parts) == 11
     assert sentences("") == []
-    apart, lengths = tokenizer.packed_blocks(parts)
-    assert (apart == tokenizer.packed_blocks([text])[0]).all()
+    apart, lengths = packed_blocks(tokenizer, parts)
+    assert (apart == packed_blocks(tokenizer, [text])[0]).all()
     assert lengths == [len(tokenizer.tokenize(part)) for part in parts]
 
 
