@@ -18,7 +18,7 @@ class DirectionLoss(nn.Module):
     """How far the vectors of texts are from the directions that a teacher gives, a loss of sentence-transformers.
 
     The loss of a batch is the mean of 1 − cos(v, t) over its texts, v the student's vector and t the teacher's, plus
-    `similarity_weight` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j. With
+    `SIMILARITY_WEIGHT` times the mean squared difference between the cosines of all pairs v_i, v_j and t_i, t_j. With
     nested dimensions, the mean of the same differences between the cosines of the first d numbers of v_i, v_j and those
     of t_i, t_j is added with the weight of similarities, so that vectors that are cut at d can still be compared
     (Kusupati et al., *Matryoshka Representation Learning*, 2022). In the last stage of a run, `in_last_stage`,
@@ -27,16 +27,12 @@ class DirectionLoss(nn.Module):
     Args:
         model: a SentenceTransformer, which gives vectors of length 1.
         nested_dimensions: numbers at which a vector may be cut; those not between 0 and its size do not count.
-        similarity_weight: weight of the similarities in the loss.
     """
 
-    def __init__(
-        self, model: nn.Module, nested_dimensions: Sequence[int] = (), similarity_weight: float = SIMILARITY_WEIGHT
-    ) -> None:
+    def __init__(self, model: nn.Module, nested_dimensions: Sequence[int] = ()) -> None:
         super().__init__()
         self.model = model  # the Trainer puts a model that is wrapped for several processes in its place
         self.nested_dimensions = nested_dimensions
-        self.similarity_weight = similarity_weight
         self.in_last_stage = False
 
     def forward(self, sentence_features: Sequence[dict[str, Tensor]], labels: Tensor) -> Tensor:
@@ -57,12 +53,11 @@ class DirectionLoss(nn.Module):
         similarities, expected = vectors @ vectors.T, targets @ targets.T
         if self.in_last_stage:
             loss = loss + NEIGHBOUR_WEIGHT * neighbour_divergence(similarities, expected)
-        if self.similarity_weight:
-            loss = loss + self.similarity_weight * F.mse_loss(similarities, expected)
-            sizes = [size for size in self.nested_dimensions if 0 < size < vectors.shape[1]]
-            for size in sizes:
-                part = F.normalize(vectors[:, :size], dim=-1)
-                loss = loss + self.similarity_weight / len(sizes) * F.mse_loss(part @ part.T, expected)
+        loss = loss + SIMILARITY_WEIGHT * F.mse_loss(similarities, expected)
+        sizes = [size for size in self.nested_dimensions if 0 < size < vectors.shape[1]]
+        for size in sizes:
+            part = F.normalize(vectors[:, :size], dim=-1)
+            loss = loss + SIMILARITY_WEIGHT / len(sizes) * F.mse_loss(part @ part.T, expected)
         return loss
 
 
