@@ -12,20 +12,12 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless.training.script import ScriptTrainingArguments
 
-_LOGGER = logging.getLogger(__name__)
-
 
 def prepare_process(training: ScriptTrainingArguments) -> None:
     """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub.
 
-    Warns if `accelerate launch` was asked for several processes, for which it sets an address, and started one.
     If nothing can be written into the cache of `datasets`, a temporary folder takes its place.
     """
-    if {"ACCELERATE_USE_CPU", "MASTER_ADDR"} <= os.environ.keys() and training.world_size == 1:
-        _LOGGER.warning(
-            "accelerate launch was asked for several processes and started one, since on a CPU it needs MPI for more; "
-            "give it --multi_gpu in place of --cpu, and the script --use_cpu true, or use torchrun --nproc_per_node."
-        )
     cache = Path(datasets.config.HF_DATASETS_CACHE)
     if not os.access(next(folder for folder in (cache, *cache.absolute().parents) if folder.is_dir()), os.W_OK):
         datasets.config.HF_DATASETS_CACHE = Path(tempfile.mkdtemp())

@@ -201,21 +201,6 @@ def test_the_fingerprint_of_a_command_leaves_out_which_runs_it_asks_for():
     assert of("--task_name", "rte") != of("--task_name", "rte", "--max_seq_length", "9")
 
 
-def test_a_launcher_that_starts_one_process_in_place_of_several_is_warned_of(monkeypatch, caplog):
-    """The variables are those of `accelerate launch --cpu --num_processes N`, which sets the address for N > 1."""
-    training = ScriptTrainingArguments(use_cpu=True)
-    monkeypatch.setenv("ACCELERATE_USE_CPU", "True")
-    prepare_process(training)
-    assert not caplog.records
-    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    prepare_process(training)
-    assert "started one, since on a CPU it needs MPI" in caplog.text and "torchrun --nproc_per_node" in caplog.text
-    monkeypatch.setattr(ScriptTrainingArguments, "world_size", 2)  # by MPI
-    caplog.clear()
-    prepare_process(training)
-    assert not caplog.records
-
-
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache" / "datasets")
     prepare_process(ScriptTrainingArguments(output_dir="unused"))
