@@ -34,7 +34,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 IGNORE_INDEX = -100  # label of a token that the loss leaves out
 SHUFFLE_BUFFER = 10_000  # sequences of a stream from which the next one is drawn
-_SIGN = r"[!-/:-@\[-^`{-~]"  # of ASCII; next to an ASCII letter, digit or `_`, each begins or ends a unit of words
+_SIGN = r"[!-/:-@\[-^{-~]"  # of ASCII, without `, which `fold_forms` reads; beside a letter, digit or `_` a unit ends
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
 Record = Mapping[str, Any]  # a stored sequence: column → (n,) integers

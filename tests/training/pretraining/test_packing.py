@@ -89,6 +89,12 @@ def test_what_is_stored_is_what_the_tokenizer_says(options, subwords, texts):
     assert columns["targets"].dtype == np.uint8  # the smallest type for 80 ids
 
 
+def test_a_backtick_between_letters_is_stored_as_the_apostrophe_that_the_tokenizer_reads():
+    tokenizer = load_tokenizer("hashgram-multi")
+    stored = Packing(tokenizer, False, 10)._tokens(["l`eau, (it's) `so`"])["blocks"]
+    assert (stored == packed_blocks(tokenizer, ["l`eau, (it's) `so`"])[0]).all()
+
+
 @pytest.mark.parametrize("is_ours", [False, True])
 def test_a_subword_is_stored_as_its_id_which_is_its_target_too(is_ours, tmp_path):
     texts = ["the cat sat on the mat. A mat", "a naïve cat", "§ unknown"]
