@@ -36,6 +36,7 @@ from vocabless.training.finetuning.tasks.arguments import (
     is_trained_vocabless,
 )
 from vocabless.training.load import split_revision
+from vocabless.training.prediction import predict
 from vocabless.training.process import prepare_process
 from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save
@@ -74,6 +75,9 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     Raises:
         ValueError: a mistake of the user, or training that cannot go on.
     """
+    if arguments.is_model_given and data_arguments.is_test_alone:
+        _predict_alone(arguments.model_name_or_path, data_arguments)
+        return
     log = partial(print, flush=True)
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
 
@@ -118,6 +122,15 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
             if not tasks[0].is_own or len(runs) > 1:
                 print(f"\n{report.as_markdown()}")
             _tell_files(folder, folders)
+
+
+def _predict_alone(model: str, data_arguments: DataArguments) -> None:
+    """Predicts and scores the rows of a test file by a saved model, as `vocabless predict` does."""
+    command = [model, str(data_arguments.test_file)]
+    for name in ("text_column", "label_column", "encoding", "delimiter"):
+        given = getattr(data_arguments, name)
+        command += [f"--{name}", *([given] if isinstance(given, str) else given)] if given else []
+    predict.main(command, "vocabless predict")
 
 
 def _tell_files(folder: Path, models: list[Path]) -> None:

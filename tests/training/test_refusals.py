@@ -94,7 +94,7 @@ UNKNOWN = '{"model_type": "zzz"}'
 TRAIN, BOTH = ["--train_file", "train.jsonl"], ["--train_file", "train.jsonl", "--validation_file", "train.jsonl"]
 GLUE = [
     (
-        ["--test_file", "new.csv"],
+        ["--validation_file", "new.csv"],
         "there is nothing to train on; give one of --task_name, --train_file, --dataset_name. To label",
     ),
     (["--task_name", "rte", "--data_dir", "no/such"], "is not a folder"),

@@ -18,9 +18,9 @@ from vocabless.training.finetuning.head.head_writing import divide_logits
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import FOLDS
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
+from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
 from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel, Problem
-from vocabless.training.finetuning.tasks.text_logits import TextLogits
 
 HEAD, TRAINED, MEAN = "head", "trained", "mean"  # names of candidates, simpler ones first
 TUNING_GAIN = 0.5  # standard errors by which the loss of a model is lower than those of the simpler ones

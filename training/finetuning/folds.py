@@ -17,8 +17,8 @@ from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import folds_to_train, scored_rows, training_folds, with_scored_folds
 from vocabless.training.finetuning.tasks.arguments import GlueTrainingArguments
 from vocabless.training.finetuning.tasks.data import Rows, TaskData
+from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.metrics import is_gain
-from vocabless.training.finetuning.tasks.text_logits import TextLogits
 
 FOLDER = "folds"  # in the folder of a run, until it is finished
 

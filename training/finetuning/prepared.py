@@ -12,7 +12,7 @@ from vocabless.training.finetuning.head.head_writing import has_linear_head
 from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, TaskData, encode
-from vocabless.training.finetuning.tasks.text_logits import TextLogits
+from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.trainers.adversarial import AdversarialTrainer
 from vocabless.training.finetuning.trainers.teacher import DistillingTrainer
 from vocabless.training.finetuning.trainers.weighted_rows import WeightedTrainer

@@ -32,8 +32,7 @@ from vocabless.exit_with_message import exit_with_message
 from vocabless.public_names import has_path_shape, model_of_run
 from vocabless.saving.run_folder import RESULTS, read_json
 from vocabless.texts.text_format import TextFormat
-from vocabless.training.finetuning.rows.columns import find_columns, named, text_columns
-from vocabless.training.finetuning.tasks.arguments import LABEL_COLUMNS, TEXT_COLUMNS
+from vocabless.training.finetuning.tasks.columns import LABEL_COLUMNS, TEXT_COLUMNS, find_columns, named, text_columns
 from vocabless.training.prediction.row_files import FORMATS, Row, flat, output_format, read_rows, row_writer
 from vocabless.training.prediction.row_scores import RowScores
 

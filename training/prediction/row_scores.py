@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier
-from vocabless.training.finetuning.rows.columns import short
+from vocabless.training.finetuning.tasks.columns import short
 
 
 class RowScores:

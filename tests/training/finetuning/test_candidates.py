@@ -10,8 +10,8 @@ from scipy.stats import binomtest, pearsonr
 from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate, interval, simplest
 from vocabless.training.finetuning.rows.held_out import FOLDS, with_scored_folds
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
+from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.problems import MultiLabel, SingleLabel
-from vocabless.training.finetuning.tasks.text_logits import TextLogits
 
 
 def candidate(data, name, logits):

@@ -20,8 +20,8 @@ from vocabless.training.finetuning.rows import held_out
 from vocabless.training.finetuning.rows.held_out import FOLDS, training_folds
 from vocabless.training.finetuning.rows.sources import load_own_data
 from vocabless.training.finetuning.tasks.arguments import DataArguments
+from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.problems import SingleLabel
-from vocabless.training.finetuning.tasks.text_logits import TextLogits
 
 ROWS = coloured(60)
 

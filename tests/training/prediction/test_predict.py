@@ -18,6 +18,7 @@ import torch
 from refusals import refusal
 from script_runs import write_csv
 
+import run_glue
 from vocabless import VocablessClassifier, VocablessForSequenceClassification, VocablessRegressor
 from vocabless.public_names import model_of_run
 from vocabless.training.prediction import predict
@@ -42,6 +43,16 @@ def run(*words: object) -> None:
 
 def rows_of(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_test_file_alone_is_predicted_and_scored_by_finetune(model, tmp_path, capsys):
+    write_csv(tmp_path / "new.csv", [("red hill", "warm"), ("a blue road", "warm")], ("body", "label"))
+    run(model, tmp_path / "new.csv", "--text_column", "body")
+    expected = capsys.readouterr()
+    assert "Accuracy" in expected.err and "body,label," in expected.out
+    files = ["--test_file", str(tmp_path / "new.csv"), "--text_column", "body"]
+    run_glue.main(["--model_name_or_path", str(model), *files])
+    assert capsys.readouterr() == expected
 
 
 @pytest.mark.parametrize("kind", ["one label", "several labels", "numbers"])

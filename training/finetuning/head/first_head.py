@@ -19,10 +19,9 @@ from vocabless.training.finetuning.head.head_writing import wide_rows, write_hea
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, TaskData, sample_rows
-from vocabless.training.finetuning.tasks.logits import Vectors
+from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
 from vocabless.training.finetuning.tasks.metrics import is_gain
 from vocabless.training.finetuning.tasks.problems import SingleLabel
-from vocabless.training.finetuning.tasks.text_logits import TextLogits, sentence_rows
 
 MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
 MAX_CHOICE_ROWS = 2000  # of the training rows, on which the settings are chosen

@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Dataset
 
 from vocabless.texts.tables import STRING_TYPES, column_type
-from vocabless.training.finetuning.rows.columns import enumerated, short
+from vocabless.training.finetuning.tasks.columns import enumerated, short
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.problems import MultiLabel, Problem, Regression, SingleLabel
 

@@ -17,13 +17,6 @@ from datasets import Dataset
 from vocabless.texts.corpora import load_hub
 from vocabless.texts.tables import STRING_TYPES, check_texts, column_type, read_files
 from vocabless.texts.text_format import PACKED, suffix_of
-from vocabless.training.finetuning.rows.columns import (
-    Wanted,
-    enumerated,
-    find_columns,
-    named,
-    text_columns,
-)
 from vocabless.training.finetuning.rows.doubts import (
     doubts,
     errors_in,
@@ -34,12 +27,16 @@ from vocabless.training.finetuning.rows.doubts import (
 )
 from vocabless.training.finetuning.rows.held_out import choose_validation
 from vocabless.training.finetuning.rows.labels import Cells, parse_labels, read_cells
-from vocabless.training.finetuning.tasks.arguments import (
+from vocabless.training.finetuning.tasks.arguments import DataArguments, DataSource
+from vocabless.training.finetuning.tasks.columns import (
     LABEL_COLUMNS,
     PAIR_COLUMNS,
     TEXT_COLUMNS,
-    DataArguments,
-    DataSource,
+    Wanted,
+    enumerated,
+    find_columns,
+    named,
+    text_columns,
 )
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.problems import Problem

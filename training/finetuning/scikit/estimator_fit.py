@@ -9,7 +9,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 from transformers import DataCollatorWithPadding, PreTrainedModel
+from transformers.utils.hub import cached_file
 
 from vocabless.loading import find_model
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
@@ -27,7 +28,7 @@ from vocabless.public_names import without_paths
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import TEST, card_facts
-from vocabless.saving.run_folder import RESULTS, write_json
+from vocabless.saving.run_folder import RESULTS, read_json, write_json
 from vocabless.saving.uploads import check_upload, upload
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model, results_of
@@ -42,9 +43,8 @@ from vocabless.training.finetuning.tasks.arguments import (
 )
 from vocabless.training.finetuning.tasks.data import Examples, TaskData, encode
 from vocabless.training.finetuning.tasks.logits import logits_of
-from vocabless.training.finetuning.tasks.problems import PROBLEMS, Problem, Regression, SingleLabel
-from vocabless.training.finetuning.tasks.saved_classifier import problem_of, read_record
-from vocabless.training.load import quiet_library
+from vocabless.training.finetuning.tasks.problems import PROBLEMS, THRESHOLD, Problem, Regression, SingleLabel
+from vocabless.training.load import quiet_library, split_revision
 
 MOST_SEEDS = 1 << 31
 _FITTING = threading.Lock()  # the Trainer has state that threads share
@@ -146,6 +146,28 @@ def load(
         raise ValueError(f"{source!r} is a model for {problem.name}; load it with {other}.from_pretrained.")
     scores = {name: value for name, value in results.get("measures", {}).items() if not name.startswith(TEST)}
     return Model(model, tokenizer, problem, scores, results), results.get("classes", problem.labels or None)
+
+
+def read_record(source: str) -> dict[str, Any]:
+    """Returns the `results.json` of a checkpoint, a folder or a Hub id; without one nothing."""
+    name, revision = split_revision(source)
+    with suppress(OSError):
+        return read_json(Path(str(cached_file(name, RESULTS, revision=revision))), "save the model again")
+    return {}
+
+
+def problem_of(source: str, config: Any, record: dict[str, Any]) -> Problem:
+    """Returns the problem of a classifier or a regressor, by the configuration and the record of a checkpoint.
+
+    Raises:
+        ValueError: the configuration names none.
+    """
+    kind = config.problem_type or (Regression.name if config.num_labels == 1 else SingleLabel.name)
+    if kind not in PROBLEMS:
+        raise ValueError(f"config.json of {source!r} has problem_type {kind!r}; write one of {', '.join(PROBLEMS)}.")
+    names = [] if kind == Regression.name else [str(config.id2label[number]) for number in range(config.num_labels)]
+    threshold = getattr(config, "classifier_threshold", None) or record.get("threshold") or THRESHOLD
+    return PROBLEMS[kind](names, threshold=threshold)
 
 
 def read_texts(

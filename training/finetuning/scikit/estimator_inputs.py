@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from vocabless.training.finetuning.rows.columns import enumerated
+from vocabless.training.finetuning.tasks.columns import enumerated
 
 
 def listed(rows: Any) -> Any:

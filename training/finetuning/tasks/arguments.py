@@ -16,6 +16,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from vocabless.loading import default_encoder, find_model
 from vocabless.overrides import with_overrides
 from vocabless.stock_shapes import StockShape, find_shape
+from vocabless.training.finetuning.tasks.columns import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from vocabless.training.finetuning.tasks.data import TaskData
 from vocabless.training.load import is_checkpoint, is_ours, load_checkpoint_config
 from vocabless.training.script import (
@@ -30,10 +31,6 @@ from vocabless.training.script import (
 )
 from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
 
-# Columns of own data that are found by their names.
-TEXT_COLUMNS = ("text", "sentence")
-PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
-LABEL_COLUMNS = ("label", "labels", "tags")
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
 BATCH_SIZE, BATCH_SIZE_AFTER_HEAD = 32, 16
@@ -55,7 +52,9 @@ class DataSource:
     )
     train_file: str | None = flag(None, "Your own training data: a csv, tsv, jsonl, json, parquet or fastText file.")
     validation_file: str | None = flag(None, "File to evaluate on. None holds out a part of the training data.")
-    test_file: str | None = flag(None, "File to predict; if it has labels, it is scored.")
+    test_file: str | None = flag(
+        None, "File to predict; if it has labels, it is scored. Without training data, see `vocabless predict`."
+    )
     dataset_name: str | None = flag(
         None, "Data set on the Hub, instead of --train_file: owner/name[:configuration][@revision]."
     )
@@ -94,6 +93,12 @@ class DataArguments(TextFileArguments, DataSource):
         check_limits(self)
         if len(self.text_column or ()) > 2:
             raise ValueError(f"--text_column has {len(self.text_column or ())} names; give one, or two for text pairs.")
+
+    @property
+    def is_test_alone(self) -> bool:
+        """Whether the rows of a test file are all data, for a saved model."""
+        others = (self.task_name, self.train_file, self.validation_file, self.dataset_name)
+        return self.test_file is not None and not any(others)
 
 
 @dataclass

@@ -1,6 +1,9 @@
-"""What a model says of rows of token ids."""
+"""What a model says of rows of token ids, and of the sentences that a classifier reads beside a text."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +11,78 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vocabless.modeling.sentences import join_sentences, sentences_of
 from vocabless.training.finetuning.tasks.data import WEIGHT, EncodedRows, Rows
 
 BATCH_SIZE = 64  # texts
 Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TextLogits:
+    """What a model says of n texts, and of the m sentences that it reads beside them; it may read none."""
+
+    texts: Vectors  # (n, outputs), of the whole texts
+    sentences: Vectors  # (m, outputs)
+    places: Rows  # (m,), the text of each sentence
+
+    @classmethod
+    def of_model(cls, model: Any, rows: EncodedRows, collator: Any, reads_sentences: bool | None) -> "TextLogits":
+        """Returns the logits of n rows of token ids by a model that joins none itself."""
+        texts = logits_of(model, rows, collator)
+        places, sentences = sentence_rows(rows, range(len(rows))) if reads_sentences else sentence_rows(rows, [])
+        return cls(texts, logits_of(model, sentences, collator) if sentences else texts[:0], places)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[tuple[Rows, "TextLogits"]]) -> "TextLogits":
+        """Returns the logits of texts that come in parts, each with the numbers of its texts, in their order."""
+        rows = np.concatenate([of_part for of_part, _ in parts])
+        places = [np.searchsorted(np.sort(rows), of_part[part.places]) for of_part, part in parts]
+        texts = np.concatenate([part.texts for _, part in parts])[np.argsort(rows)]
+        return cls(texts, np.concatenate([part.sentences for _, part in parts]), np.concatenate(places))
+
+    @classmethod
+    def read(cls, file: Path) -> list["TextLogits"]:
+        """Returns the logits of several models for the same texts that `write` has written."""
+        with np.load(file) as arrays:
+            return [cls(*both, arrays["places"]) for both in zip(arrays["texts"], arrays["sentences"], strict=True)]
+
+    @staticmethod
+    def write(file: Path, logits: Sequence["TextLogits"]) -> None:
+        """Writes the logits of several models for the same texts; a file that is there is whole."""
+        texts, sentences = (np.stack([getattr(each, name) for each in logits]) for name in ("texts", "sentences"))
+        new = file.with_suffix(".new.npz")
+        np.savez(new, texts=texts, sentences=sentences, places=logits[0].places)
+        os.replace(new, file)
+
+    def select(self, rows: Rows) -> "TextLogits":
+        """Returns the logits of some of the texts, whose numbers are sorted."""
+        kept = np.isin(self.places, rows)
+        return TextLogits(self.texts[rows], self.sentences[kept], np.searchsorted(rows, self.places[kept]))
+
+    def joined(self, temperature: float = 1.0) -> Vectors:
+        """Returns the logits (n, outputs) of the saved model, whose head is divided by the temperature."""
+        return join_sentences(self.texts / temperature, self.sentences / temperature, self.places)
+
+    def sentence_errors(self, targets: Rows) -> Vectors:
+        """Returns 1 for each text that its sentences make wrong, −1 for one that they make right, else 0.
+
+        Args:
+            targets: (n,), the class of each text.
+        """
+        joined, whole = (logits.argmax(axis=-1) == targets for logits in (self.joined(), self.texts))
+        return np.asarray(whole.astype(np.float64) - joined)
+
+
+def sentence_rows(rows: EncodedRows, chosen: Sequence[int] | Rows) -> tuple[Rows, EncodedRows]:
+    """Returns the sentences of the chosen rows that have more than one: the row of each, (n,), and its token ids."""
+    found = [
+        (row, sentence[sentence[:, 0] > 0])
+        for row in chosen
+        for _, sentences in sentences_of(np.asarray(rows[row]["input_ids"], np.int64)[None])
+        for sentence in sentences
+    ]
+    return np.asarray([row for row, _ in found], np.int64), [{"input_ids": sentence} for _, sentence in found]
 
 
 def logits_of(model: Any, rows: EncodedRows, collator: Any) -> Vectors:

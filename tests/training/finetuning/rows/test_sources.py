@@ -10,7 +10,8 @@ from datasets import Dataset
 from vocabless.texts import corpora
 from vocabless.texts.corpora import load_text
 from vocabless.training.finetuning.rows.sources import data_name, load_own_data
-from vocabless.training.finetuning.tasks.arguments import PAIR_COLUMNS, DataArguments
+from vocabless.training.finetuning.tasks.arguments import DataArguments
+from vocabless.training.finetuning.tasks.columns import PAIR_COLUMNS
 from vocabless.training.finetuning.tasks.data import TaskData
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.training.finetuning.tasks.text_logits import TextLogits
+from vocabless.training.finetuning.tasks.logits import TextLogits
 
 TEXTS = [
     "Good morning to you. My card is lost! What shall I do?",

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from vocabless.training.finetuning.tasks.arguments import PAIR_COLUMNS, TEXT_COLUMNS
-
+TEXT_COLUMNS = ("text", "sentence")
+PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
+LABEL_COLUMNS = ("label", "labels", "tags")
 MOST_COLUMNS = 20  # in a message
 SHOWN = 60  # characters of a text or a name in a message
 MOST_NAMED = 10  # rows or labels in a message
