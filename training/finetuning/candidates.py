@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import expit
+from transformers import PreTrainedModel
 
 from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.head.head_writing import divide_logits
 from vocabless.training.finetuning.prepared import Prepared
-from vocabless.training.finetuning.rows.held_out import FOLDS
+from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
@@ -24,6 +25,8 @@ from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel, 
 
 HEAD, TRAINED, MEAN = "head", "trained", "mean"  # names of candidates, simpler ones first
 TUNING_GAIN = 0.5  # standard errors by which the loss of a model is lower than those of the simpler ones
+# Time of a training step on some texts, as a multiple of the time in which the frozen encoder reads them.
+STEP, ADVERSARIAL_STEP = 4, 7
 ENOUGH = 0.5  # of the interval of the head's score; if fine-tuning cannot gain more, it is left out
 SURE_ROWS = 5  # without a mistake, beside the rows that choose the limit of several labels: of few, it is near 0.5
 THRESHOLDS = tuple(step / 20 for step in range(1, 20))
@@ -79,7 +82,7 @@ def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     """Returns the first head, on all validation rows, and logs its score."""
     data, config = prepared.data, cast(Any, prepared.model).config
     is_apart = not data.is_cross_validated
-    logits = prepared.validation_logits(prepared.model, head.reads_sentences) if is_apart else {"": head.held_out}
+    logits = _logits(prepared, prepared.model, head.reads_sentences) if is_apart else {"": head.held_out}
     alone = Candidate.of(HEAD, data, logits, head.reads_sentences)
     words = " and of the words" if config.classifier_wide_rows else ""
     way = f"on {len(data.validation['']):,} held-out rows" if is_apart else "cross-validated"
@@ -90,17 +93,37 @@ def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     return alone
 
 
-def is_head_enough(prepared: Prepared, alone: Candidate) -> bool:
+def is_head_enough(prepared: Prepared, head: HeadFit, alone: Candidate) -> bool:
     """Returns whether nothing is trained: the number of epochs is 0, or it is free and they could hardly gain anything.
 
-    Fine-tuning must be able to gain more than `ENOUGH` of the interval of the head's score.
+    Fine-tuning must be able to gain more than `ENOUGH` of the interval of the head's score. Logs why nothing is
+    trained, or how long training takes.
     """
-    data, metric = prepared.data, prepared.data.problem.best_metric
+    data, metric, epochs = (
+        prepared.data,
+        prepared.data.problem.best_metric,
+        float(prepared.training.num_train_epochs or 0),
+    )
     low, high = interval(metric, alone.scores[metric], len(data.validation[""]), data.scored_folds)
-    if prepared.are_epochs_given or 1 - alone.scores[metric] > ENOUGH * (high - low):
-        return prepared.training.num_train_epochs == 0
-    prepared.log("Training could not gain more than the interval of this score, so the head alone is kept.")
-    return True
+    is_enough = not prepared.are_epochs_given and 1 - alone.scores[metric] <= ENOUGH * (high - low)
+    if is_enough:
+        prepared.log("Training could not gain more than the interval of this score, so the head alone is kept.")
+    elif epochs:
+        folds = folds_to_train(len(prepared.rows)) if data.is_cross_validated else 0
+        models = 1 + folds * (1 - 1 / FOLDS)  # a fold is trained on the rows of the others
+        minutes = (ADVERSARIAL_STEP if prepared.epsilon else STEP) * head.seconds * epochs * models / 60
+        once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
+        times = f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'}"
+        rate = f"at a learning rate of {prepared.training.learning_rate:g}"
+        prepared.log(f"Training {once}, for {times} {rate}: about {max(1, round(minutes))} min.")
+    return is_enough or not epochs
+
+
+def with_models(prepared: Prepared, alone: Candidate | None, models: Mapping[str, PreTrainedModel]) -> list[Candidate]:
+    """Returns all candidates on validation rows that are apart, those with trained weights by name → model."""
+    reads_sentences = alone is not None and alone.reads_sentences
+    logits = {name: _logits(prepared, model, reads_sentences) for name, model in models.items()}
+    return with_tuned(alone, prepared.data, logits, prepared)
 
 
 def with_tuned(
@@ -190,6 +213,14 @@ def loss_gains(problem: Problem, examples: Examples, simpler: TextLogits, other:
 
     gains = losses(simpler) - losses(other)
     return gains if examples.weights is None else gains * examples.weights / np.mean(examples.weights)
+
+
+def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
+    """Returns suffix → a model's logits of validation rows that are apart."""
+    rows_of = prepared.validation_rows
+    return {
+        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences) for suffix, rows in rows_of.items()
+    }
 
 
 def _temperature(data: TaskData, logits: TextLogits) -> float:

@@ -15,6 +15,7 @@ from vocabless.loading import ENCODERS, default_encoder
 from vocabless.texts.english import are_english
 from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.head.first_head import fit_head
+from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments
 from vocabless.training.finetuning.tasks.data import TaskData, encode, sample_rows
 
@@ -62,6 +63,6 @@ def _held_out_loss(source: str, data: TaskData) -> float:
     """Returns the mean loss of training rows, each by a head on the frozen encoder that has not learned it."""
     loaded = load_model(GlueArguments(model_name_or_path=source), data, Path())
     rows = encode(data.train, data.problem, loaded.tokenizer, MAX_LENGTH)
-    head = fit_head(loaded.model, rows, DataCollatorWithPadding(loaded.tokenizer), data)
+    head = fit_head(loaded.model, rows, training_folds(data), DataCollatorWithPadding(loaded.tokenizer), data)
     targets = torch.from_numpy(np.asarray(head.labelled.targets)[head.scored])
     return float(data.problem.losses(torch.from_numpy(head.held_out.texts[head.scored]), targets).mean())

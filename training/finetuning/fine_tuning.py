@@ -18,11 +18,11 @@ from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
 from vocabless.training.finetuning.candidates import HEAD, MEAN, interval
 from vocabless.training.finetuning.fit import Fitted, fit
-from vocabless.training.finetuning.folds import FOLDER as FOLDS_FOLDER
 from vocabless.training.finetuning.rows.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.rows.held_out import limited
 from vocabless.training.finetuning.rows.sources import load_own_data
 from vocabless.training.finetuning.tasks.arguments import (
+    FOLDS_FOLDER,
     DataArguments,
     GlueArguments,
     GlueTrainingArguments,
@@ -192,7 +192,7 @@ class FineTuning(Run):
         folder, length = self.folder if self.training.process_index == 0 else None, fitted.arguments.max_seq_length
         parts = self.data.test if self.training.do_predict else {}
         tested = predict_splits(fitted.model, loaded.tokenizer, cast(int, length), fitted.data.problem, parts, folder)
-        trainer, model = fitted.trainer, fitted.model
+        trainer, model = fitted.tuned.trainer, fitted.model
         weights = trainer.full_state_dict() if trainer is not None and model is trainer.model else None
         log = [] if trainer is None else trainer.state.log_history
         choice = {} if self.encoder_choice is None else {"encoder_choice": self.encoder_choice}
@@ -232,7 +232,7 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
     """Returns what `results.json` says of a fitted model; `tested` are the scores on labelled test rows."""
     data, arguments, training = fitted.data, fitted.arguments, fitted.training
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
-    state = None if fitted.trainer is None else fitted.trainer.state
+    state = None if fitted.tuned.trainer is None else fitted.tuned.trainer.state
     scores = fitted.chosen.scores | (tested or {})
     constants = data.constant_baselines()
     rows = {
@@ -251,7 +251,7 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
         "from_scratch": from_scratch,
         "start": provenance(split_revision(arguments.model_name_or_path)[0], from_scratch),
         "seed": training.seed,
-        "train": fitted.train_metrics or {"train_runtime": 0.0},
+        "train": fitted.tuned.metrics or {"train_runtime": 0.0},
         "measures": scores,
         "rows": rows,
         "train_rows": len(data.train),
@@ -270,8 +270,8 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
         "scored_folds": data.scored_folds,
         "versions": all_versions(),
     }
-    if fitted.teacher is not None:
-        results["teacher"] = fitted.teacher
+    if fitted.tuned.teacher is not None:
+        results["teacher"] = fitted.tuned.teacher
     if fitted.head is not None:
         results["head"] = {"measures": fitted.head.scores, "is_kept": fitted.chosen.name == HEAD}
         results["is_mean_of_weights"] = fitted.chosen.name == MEAN

@@ -14,8 +14,6 @@ A score on held-out rows is that of the model as it is saved, see `Candidate`. T
 model; all training is of copies.
 """
 
-import copy
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -23,25 +21,19 @@ from transformers import PreTrainedModel
 
 from vocabless.training.finetuning.candidates import (
     HEAD,
-    MEAN,
-    TRAINED,
     Candidate,
     head_alone,
     is_head_enough,
     simplest,
-    with_tuned,
+    with_models,
 )
-from vocabless.training.finetuning.folds import candidates_on_folds, mean_model
 from vocabless.training.finetuning.head.first_head import fit_head
-from vocabless.training.finetuning.prepared import Log, Prepared, prepare
+from vocabless.training.finetuning.head.head_writing import has_linear_head
+from vocabless.training.finetuning.prepared import Log, prepare
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, TaskData
-from vocabless.training.finetuning.tasks.metrics import Scores
+from vocabless.training.finetuning.tasks.data import TaskData
+from vocabless.training.finetuning.tuning import Teach, Tuned, tune, tune_on_folds
 from vocabless.training.load import Loaded
-from vocabless.training.trainer import ResumableTrainer
-
-# Takes the training rows, and what encodes further texts; returns all rows to learn, and facts for `results.json`.
-Teach = Callable[[EncodedRows, Callable[[Examples], EncodedRows]], tuple[EncodedRows, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -53,10 +45,8 @@ class Fitted:
     arguments: GlueArguments  # with the length that was chosen
     training: GlueTrainingArguments  # with the epochs and the batch size that were chosen
     chosen: Candidate  # the model on validation rows, or others like it on folds
-    head: Candidate | None = None  # the head alone, on the same rows; None without a first head
-    trainer: ResumableTrainer | None = None  # that trained the model
-    train_metrics: Scores | None = None  # times, and the loss on the training rows
-    teacher: dict[str, Any] | None = None  # see `distill_task`
+    head: Candidate | None  # the head alone, on the same rows; None without a first head
+    tuned: Tuned  # how weights were trained; without a Trainer, if none were
 
 
 def fit(
@@ -81,35 +71,33 @@ def fit(
         ValueError: no epoch is asked for and no head can be fitted, the length is beyond the model's, or the loss is
             not finite.
     """
-    prepared = prepare(data, loaded, arguments, training, log)
+    cast(Any, loaded.model).to(training.device)
+    has_first_head = loaded.lacks_head and has_linear_head(loaded.model, data.problem) and not arguments.random_head
+    prepared = prepare(data, loaded, arguments, training, log, has_first_head)
 
     # 1. The head.
     head = alone = None
-    if prepared.has_first_head:
-        head = fit_head(prepared.model, prepared.rows, prepared.collator, data)
+    if has_first_head:
+        head = fit_head(prepared.model, prepared.rows, prepared.folds, prepared.collator, data)
         alone = head_alone(prepared, head)
     candidates = [] if alone is None else [alone]
-    is_enough = alone is not None and is_head_enough(prepared, alone)
-    if head is not None and not is_enough:
-        log(prepared.describe_training(head.seconds))
+    is_enough = head is not None and alone is not None and is_head_enough(prepared, head, alone)
 
     # 2. Training without folds.
     if data.is_cross_validated and not is_enough:
-        scored, on_folds = candidates_on_folds(prepared, head)
+        scored, on_folds = tune_on_folds(prepared, head)
         is_enough = simplest(on_folds, scored, prepared.deciding_metric).name == HEAD
         if not is_enough:
             data, candidates = scored, on_folds
 
     # 3. Training on all rows.
-    trained = _Trained({}) if is_enough else _train(prepared, teach)
+    tuned = Tuned({}) if is_enough else tune(prepared, teach)
     if not (data.is_cross_validated or is_enough):
-        reads_sentences = head is not None and head.reads_sentences
-        logits = {name: prepared.validation_logits(each, reads_sentences) for name, each in trained.models.items()}
-        candidates = with_tuned(alone, data, logits, prepared)
+        candidates = with_models(prepared, alone, tuned.models)
 
     # 4. The model that is saved.
     chosen = simplest(candidates, data, prepared.deciding_metric)
-    model = ({HEAD: prepared.model} | trained.models)[chosen.name]
+    model = ({HEAD: prepared.model} | tuned.models)[chosen.name]
     chosen.write_into(model, data.problem)
     return Fitted(
         model=model,
@@ -117,31 +105,6 @@ def fit(
         arguments=prepared.arguments,
         training=prepared.training,
         chosen=chosen,
-        head=candidates[0] if prepared.has_first_head else None,
-        trainer=trained.trainer,
-        train_metrics=trained.metrics,
-        teacher=trained.teacher,
+        head=candidates[0] if has_first_head else None,
+        tuned=tuned,
     )
-
-
-@dataclass(frozen=True)
-class _Trained:
-    """Models with weights that were trained on all rows, by the names of candidates, and how."""
-
-    models: dict[str, PreTrainedModel]
-    trainer: ResumableTrainer | None = None
-    metrics: Scores | None = None
-    teacher: dict[str, Any] | None = None
-
-
-def _train(prepared: Prepared, teach: Teach | None) -> _Trained:
-    """Trains a copy of the model on all rows."""
-    rows, teacher = prepared.rows, None
-    if teach is not None:
-        rows, teacher = teach(rows, prepared.encode)
-    trainer = prepared.trainer(copy.deepcopy(prepared.model), rows)
-    metrics = trainer.resume()
-    models = {TRAINED: cast(PreTrainedModel, trainer.model)}
-    if prepared.has_first_head and not trainer.is_sharded:  # else there is no whole model to compute with
-        models[MEAN] = mean_model(prepared.model, models[TRAINED])
-    return _Trained(models, trainer, metrics, teacher)

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.head.head_writing import has_linear_head
-from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
+from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
-from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, TaskData, encode
-from vocabless.training.finetuning.tasks.logits import TextLogits
+from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode
 from vocabless.training.finetuning.trainers.adversarial import AdversarialTrainer
 from vocabless.training.finetuning.trainers.teacher import DistillingTrainer
 from vocabless.training.finetuning.trainers.weighted_rows import WeightedTrainer
@@ -23,8 +21,6 @@ LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
 MAX_CUT = 0.01  # share of the texts that a length cuts
 EPSILON = 0.2  # of adversarial training, after a first head and without a teacher
-# Time of a training step on some texts, as a multiple of the time in which the frozen encoder reads them.
-STEP, ADVERSARIAL_STEP = 4, 7
 Log = Callable[[str], object]  # takes lines for the user
 
 
@@ -36,10 +32,12 @@ class Prepared:
     model: PreTrainedModel  # copies of it are trained
     tokenizer: PreTrainedTokenizerBase
     rows: EncodedRows  # to train on
+    folds: list[Rows]  # of these rows
     validation_rows: Mapping[str, EncodedRows]  # suffix → rows; empty if folds are scored
     length: int  # tokens of a training row, at most
     arguments: GlueArguments
     training: GlueTrainingArguments
+    fold_training: GlueTrainingArguments  # of a model that learns without a fold
     are_epochs_given: bool  # by the user
     has_first_head: bool  # before training, a head is fitted to the frozen encoder
     epsilon: float  # of adversarial training, see `adversarial_loss`; 0 is none
@@ -56,51 +54,27 @@ class Prepared:
         """Returns the token ids of further texts to train on."""
         return encode(examples, self.data.problem, self.tokenizer, self.length)
 
-    def trainer(
-        self, model: PreTrainedModel, rows: EncodedRows, training: GlueTrainingArguments | None = None
-    ) -> ResumableTrainer:
-        """Returns the Trainer of a model, whose wide part stays as it is. None is the arguments of the run."""
+    def trainer(self, model: PreTrainedModel, rows: EncodedRows, training: GlueTrainingArguments) -> ResumableTrainer:
+        """Returns the Trainer of a model, whose wide part stays as it is."""
         wide = getattr(getattr(model, "classifier", None), "wide", None)
         if wide is not None:
             wide.requires_grad_(False)
         problem = self.data.problem
         options: dict[str, Any] = {
             "model": model,
-            "args": training or self.training,
+            "args": training,
             "train_dataset": rows,
             "eval_dataset": self.validation_rows.get(""),
             "data_collator": self.collator,
             "compute_metrics": problem.compute_metrics,
             "preprocess_logits_for_metrics": logits_only,
         }
-        trainer: ResumableTrainer
-        if self.arguments.teacher is not None:
-            trainer = DistillingTrainer(problem, **options)
-        elif self.data.train.weights is not None:
-            trainer = WeightedTrainer(problem, epsilon=self.epsilon, **options)
-        else:
-            trainer = AdversarialTrainer(epsilon=self.epsilon, **options)
+        kind = WeightedTrainer if self.data.train.weights is not None else AdversarialTrainer
+        kind = kind if self.arguments.teacher is None else DistillingTrainer
+        trainer = kind(problem, self.epsilon, **options)
         if self.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(self.arguments.early_stopping_patience))
         return trainer
-
-    def describe_training(self, seconds: float) -> str:
-        """Returns a sentence on how long training takes, by the seconds in which the frozen encoder read all rows."""
-        epochs = float(self.training.num_train_epochs or 0)
-        folds = folds_to_train(len(self.rows)) if self.data.is_cross_validated else 0
-        models = 1 + folds * (1 - 1 / FOLDS)  # a fold is trained on the rows of the others
-        minutes = (ADVERSARIAL_STEP if self.epsilon else STEP) * seconds * epochs * models / 60
-        once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
-        times = "epoch" if epochs == 1 else "epochs"
-        rate = f"at a learning rate of {self.training.learning_rate:g}"
-        return f"Training {once}, for {epochs:g} {times} {rate}: about {max(1, round(minutes))} min."
-
-    def validation_logits(self, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
-        """Returns suffix → a model's logits of validation rows that are apart."""
-        return {
-            suffix: TextLogits.of_model(model, rows, self.collator, reads_sentences)
-            for suffix, rows in self.validation_rows.items()
-        }
 
 
 def prepare(
@@ -109,14 +83,13 @@ def prepare(
     arguments: GlueArguments,
     training: GlueTrainingArguments,
     log: Log,
+    has_first_head: bool,
 ) -> Prepared:
     """Tokenises the rows and chooses what is None in the arguments; sets the length that the tokenizer remembers.
 
     Raises:
         ValueError: see `fit`.
     """
-    cast(Any, loaded.model).to(training.device)
-    has_first_head = loaded.lacks_head and has_linear_head(loaded.model, data.problem) and not arguments.random_head
     if training.num_train_epochs == 0 and not has_first_head:
         raise ValueError(
             f"--num_train_epochs 0 fits the head of a trained encoder of ours, but {arguments.model_name_or_path!r} is "
@@ -141,10 +114,12 @@ def prepare(
         model=loaded.model,
         tokenizer=tokenizer,
         rows=rows,
+        folds=training_folds(data),
         validation_rows=validation_rows,
         length=trained_length,
         arguments=arguments,
         training=training_of_run,
+        fold_training=training_of_run.for_folds(),
         are_epochs_given=training.num_train_epochs is not None,
         has_first_head=has_first_head,
         epsilon=EPSILON if has_first_head and arguments.teacher is None else 0.0,

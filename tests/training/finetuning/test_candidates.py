@@ -8,10 +8,14 @@ import pytest
 from scipy.stats import binomtest, pearsonr
 
 from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate, interval, simplest
-from vocabless.training.finetuning.rows.held_out import FOLDS, with_scored_folds
+from vocabless.training.finetuning.rows.held_out import training_folds, with_folds
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.problems import MultiLabel, SingleLabel
+
+
+def in_folds(data):
+    return with_folds(data, training_folds(data))
 
 
 def candidate(data, name, logits):
@@ -59,7 +63,7 @@ def test_fine_tuning_must_gain_more_than_half_a_standard_error_whatever_the_scal
 ):
     """The head is right in 50 of 100 rows; fine-tuning in some others, too, but not in all of these."""
     examples = Examples(["t"] * 100, labels=["a"] * 100)
-    data = with_scored_folds(TaskData("t", "t", SingleLabel(["a", "b"]), examples), FOLDS)
+    data = in_folds(TaskData("t", "t", SingleLabel(["a", "b"]), examples))
     logits = np.tile([[1.0, 0.0]], (100, 1))
     head, tuned = logits * 1, scale * logits
     head[50:] *= -1
@@ -72,7 +76,7 @@ def test_fine_tuning_must_gain_more_than_half_a_standard_error_whatever_the_scal
 def test_the_simplest_candidate_that_no_other_one_is_better_than_is_chosen():
     """Each has a share of right rows, and no two are wrong in the same ones."""
     examples = Examples(["t"] * 1000, labels=["a"] * 1000)
-    data = with_scored_folds(TaskData("t", "t", SingleLabel(["a", "b"]), examples), FOLDS)
+    data = in_folds(TaskData("t", "t", SingleLabel(["a", "b"]), examples))
 
     def named(name, errors):
         logits = np.tile([[1.0, 0.0]], (1000, 1))

@@ -11,7 +11,7 @@ from script_runs import coloured, fine_tune, predictions_of, write_csv
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from vocabless import VocablessClassifier
-from vocabless.training.finetuning import candidates, folds, prepared
+from vocabless.training.finetuning import candidates, prepared, tuning
 from vocabless.training.finetuning import fit as fitting
 from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate
 from vocabless.training.finetuning.head import first_head, head_choice
@@ -238,7 +238,7 @@ def test_nothing_is_trained_where_nothing_can_be_gained_unless_epochs_are_given(
         trained.append(1)
         return shared.data, [Candidate.of(HEAD, shared.data, {"": head.held_out})]
 
-    monkeypatch.setattr(fitting, "candidates_on_folds", on_folds)
+    monkeypatch.setattr(fitting, "tune_on_folds", on_folds)
     flags = [] if epochs is None else ["--num_train_epochs", str(epochs)]
     _, results = fine_tune(tmp_path / "run", "--model_name_or_path", encoder, "--train_file", data, *flags)
     assert (not trained) == is_enough and results["head"]["is_kept"] and results["scored_folds"] == FOLDS
@@ -298,7 +298,7 @@ def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validat
     header, rows, metric, names = KINDS[kind]
     data = write_csv(tmp_path / "mine.csv", rows, header)
     written, write = [], first_head.write_head
-    for module in (first_head, folds):
+    for module in (first_head, tuning):
         monkeypatch.setattr(module, "write_head", lambda *given: written.append(given) or write(*given))
     flags = ["--test_file", data, "--do_predict", *(["--label_separator", ";"] if kind.startswith("multi") else [])]
     flags += ["--validation_file", data] if validated else []

@@ -17,7 +17,6 @@ from vocabless.training.finetuning.head.frozen_features import read_features
 from vocabless.training.finetuning.head.head_choice import choose, held_out_logits
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
-from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, TaskData, sample_rows
 from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
 from vocabless.training.finetuning.tasks.metrics import is_gain
@@ -46,10 +45,19 @@ class HeadFit:
         return (self.labelled if rows is None else self.labelled.select(rows)).fit(self.settings)
 
 
-def fit_head(model: Any, rows: EncodedRows, collator: Any, data: TaskData) -> HeadFit:
-    """Fits the head of a model that `has_linear_head` to what its encoder says of the training rows."""
+def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any, data: TaskData) -> HeadFit:
+    """Fits the head of a model that `has_linear_head` to what its encoder says of the training rows.
+
+    Args:
+        model: gets the head.
+        rows: to train on.
+        folds: of the rows.
+        collator: pads batches of rows.
+        data: with the rows.
+    """
     model.config.classifier_reads_sentences = False  # until it is saved
-    rows = [rows[row] for row in sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)]
+    drawn = sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)
+    rows, folds = [rows[row] for row in drawn], [np.flatnonzero(np.isin(drawn, fold)) for fold in folds]
     problem, has_words = data.problem, data.train.pairs is None
     num_rows = wide_rows(problem.config["num_labels"]) if has_words else 0
     read = partial(read_features, model, collator=collator, wide_rows=num_rows)
@@ -57,7 +65,6 @@ def fit_head(model: Any, rows: EncodedRows, collator: Any, data: TaskData) -> He
     labelled = LabelledFeatures(problem, read(rows), [row["label"] for row in rows])
     seconds = time.monotonic() - started
 
-    folds = folds_of(problem.strata(labelled.targets), data.train.groups if data.is_cross_validated else None)
     few = sample_rows(len(rows), MAX_CHOICE_ROWS)
     few_folds = [np.intersect1d(fold, few) for fold in folds]
     settings, logits = choose(labelled, few_folds)

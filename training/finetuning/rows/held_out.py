@@ -43,7 +43,7 @@ def choose_validation(
     if validation is not None:
         data = replace(data, validation={"": validation})
     elif scores_folds and are_folds_scored(train, arguments):
-        data = with_scored_folds(data, FOLDS)
+        data = with_folds(data, training_folds(data))
     else:
         data = _with_rows_held_out(data, arguments.validation_split_percentage)
     others = {} if validation is None else {"validation": validation}
@@ -68,18 +68,13 @@ def folds_to_train(rows: int) -> int:
     return FOLDS if rows <= FEW_ROWS else 1
 
 
-def with_scored_folds(data: TaskData, count: int) -> TaskData:
-    """Returns the data with the rows of the first `count` folds as the validation examples.
+def with_folds(data: TaskData, folds: Sequence[Rows]) -> TaskData:
+    """Returns the data with the rows of some `training_folds` as the validation examples.
 
     Each of these folds is scored by a model that learned from the other folds.
     """
-    scored = replace(data, scored_folds=count)
-    return replace(scored, validation={"": data.train.select(scored_rows(scored).tolist())})
-
-
-def scored_rows(data: TaskData) -> Rows:
-    """Returns the training rows of the scored folds, sorted."""
-    return np.sort(np.concatenate(training_folds(data)[: data.scored_folds]))
+    rows = np.sort(np.concatenate(folds)).tolist()
+    return replace(data, scored_folds=len(folds), validation={"": data.train.select(rows)})
 
 
 def training_folds(data: TaskData) -> list[Rows]:
@@ -94,7 +89,7 @@ def limited(data: TaskData, rows: int | None) -> TaskData:
     note = f"{data.title}: trained on {rows:,} of {len(data.train):,} rows"
     train = data.train.select(sample_rows(len(data.train), rows))
     fewer = replace(data, train=train, footnotes=(*data.footnotes, note))
-    return with_scored_folds(fewer, data.scored_folds) if data.is_cross_validated else fewer
+    return with_folds(fewer, training_folds(fewer)[: data.scored_folds]) if data.is_cross_validated else fewer
 
 
 def _with_rows_held_out(data: TaskData, percentage: float | None) -> TaskData:

@@ -31,6 +31,7 @@ from vocabless.training.script import (
 )
 from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
 
+FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
 BATCH_SIZE, BATCH_SIZE_AFTER_HEAD = 32, 16
@@ -245,10 +246,11 @@ class GlueTrainingArguments(ScriptTrainingArguments):
             training.eval_strategy, training.load_best_model_at_end = IntervalStrategy.NO, False
         return training
 
-    def without_output(self, folder: Path) -> "GlueTrainingArguments":
-        """Returns a copy that neither evaluates, predicts, logs nor saves; the Trainer needs a folder all the same."""
+    def for_folds(self) -> "GlueTrainingArguments":
+        """Returns a copy that neither evaluates, predicts, logs nor saves; its folder is `FOLDS_FOLDER`."""
         training = copy.copy(self)
-        training.output_dir, training.report_to, training.do_predict = str(folder), [], False
+        training.output_dir = str(Path(str(self.output_dir)) / FOLDS_FOLDER)
+        training.report_to, training.do_predict = [], False
         training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
         training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
         return training

@@ -80,7 +80,7 @@ class TaskData:
     text_columns: tuple[str, ...] = ()  # one, or the two of a text pair
     is_own: bool = True  # not GLUE
     unlabelled: Examples | None = None  # texts or pairs for a teacher to label
-    scored_folds: int = 0  # of the training rows, see `held_out.with_scored_folds`; 0: validation rows are apart
+    scored_folds: int = 0  # of the training rows, see `held_out.with_folds`; 0: validation rows are apart
 
     @property
     def is_cross_validated(self) -> bool:

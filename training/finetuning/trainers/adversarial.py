@@ -7,6 +7,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from vocabless.training.finetuning.tasks.problems import Problem
 from vocabless.training.trainer import ResumableTrainer
 
 
@@ -14,13 +15,15 @@ class AdversarialTrainer(ResumableTrainer):
     """A Trainer whose loss may be `adversarial_loss`.
 
     Args:
+        problem: of the rows.
         epsilon: how far the embeddings of a text are moved; 0 does not move them. Nothing is moved where FSDP or
             DeepSpeed divides the model among processes: a step of theirs has one backward pass.
         options: of the Trainer.
     """
 
-    def __init__(self, *, epsilon: float = 0.0, **options: Any) -> None:
+    def __init__(self, problem: Problem, epsilon: float, **options: Any) -> None:
         super().__init__(**options)
+        self._problem = problem
         self._epsilon = 0.0 if self.is_sharded else epsilon
 
     def compute_loss(

@@ -27,8 +27,8 @@ from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTra
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.tasks.metrics import Scores
 from vocabless.training.finetuning.tasks.problems import Problem
+from vocabless.training.finetuning.trainers.adversarial import AdversarialTrainer
 from vocabless.training.output_cache import add_outputs, fingerprint
-from vocabless.training.trainer import ResumableTrainer
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
 GOLD_WEIGHT = 0.5  # of the loss of the labels; the loss of the teacher has the rest
@@ -215,21 +215,18 @@ def corrupted(text: str, chance: random.Random) -> str:
     return " ".join(kept)
 
 
-class DistillingTrainer(ResumableTrainer):
+class DistillingTrainer(AdversarialTrainer):
     """A Trainer that learns labels and logits, see `distillation_loss`, and evaluates on the labels alone."""
 
-    def __init__(self, problem: Problem, **options: Any) -> None:
-        super().__init__(**options)
-        self._problem = problem
+    def __init__(self, problem: Problem, epsilon: float, **options: Any) -> None:
+        super().__init__(problem, epsilon, **options)
         self._set_signature_columns_if_needed()
         cast(Any, self)._signature_columns += [TEACHER_LOGITS, IS_GOLD]  # else removed: no model takes them
 
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        """Returns the loss of a batch, and the model's outputs if asked to."""
+    def clean_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
+        """Returns the loss of a batch as it is, and the model's outputs if asked to."""
         if TEACHER_LOGITS not in inputs:  # of an evaluation
-            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+            return super().clean_loss(model, inputs, return_outputs, num_items_in_batch)
         inputs = dict(inputs)
         targets, teacher, is_gold = (inputs.pop(name) for name in ("labels", TEACHER_LOGITS, IS_GOLD))
         outputs = model(**inputs)

@@ -10,11 +10,11 @@ from vocabless.training.finetuning.trainers.adversarial import AdversarialTraine
 class WeightedTrainer(AdversarialTrainer):
     """A Trainer of rows with weights: the loss of a row is multiplied by its weight over the mean weight of all."""
 
-    def __init__(self, problem: Problem, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, problem: Problem, epsilon: float, **options: Any) -> None:
+        super().__init__(problem, epsilon, **options)
         weights = weights_of(cast(EncodedRows, self.train_dataset))
         assert weights is not None
-        self._problem, self._mean_weight = problem, float(weights.mean())
+        self._mean_weight = float(weights.mean())
         self._set_signature_columns_if_needed()
         cast(Any, self)._signature_columns += [WEIGHT]  # else removed: no model takes it
 

@@ -12,9 +12,8 @@ from vocabless.training.finetuning.rows.held_out import (
     folds_of,
     hold_out,
     limited,
-    scored_rows,
     training_folds,
-    with_scored_folds,
+    with_folds,
 )
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.problems import SingleLabel
@@ -81,9 +80,9 @@ def test_the_validation_rows_are_those_of_the_scored_folds_also_of_fewer_rows_an
     examples = Examples([str(row) for row in range(40)], labels=["a", "b"] * 20)
     data = TaskData("t", "t", SingleLabel(["a", "b"]), examples)
     for count in (1, FOLDS):
-        scored = with_scored_folds(data, count)
-        rows = scored_rows(scored).tolist()
-        assert rows == sorted(np.concatenate(training_folds(data)[:count]).tolist()) and len(rows) == 8 * count
+        scored = with_folds(data, training_folds(data)[:count])
+        rows = sorted(np.concatenate(training_folds(data)[:count]).tolist())
+        assert len(rows) == 8 * count and scored.scored_folds == count
         assert scored.validation[""].texts == [str(row) for row in rows]
         fewer = limited(scored, 20)
         assert len(fewer.train) == 20 and len(fewer.validation[""]) == 4 * count

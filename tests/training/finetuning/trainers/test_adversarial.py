@@ -86,8 +86,8 @@ def test_the_loss_is_the_mean_of_that_of_the_texts_and_of_the_moved_ones(name, p
 def test_a_run_has_it_after_a_first_head(tune, tmp_path, monkeypatch, keep) -> None:
     made, trainer = [], prepared.AdversarialTrainer
 
-    def recorded(*, epsilon, **options):
-        made.append(trainer(epsilon=epsilon, **options))
+    def recorded(problem, epsilon, **options):
+        made.append(trainer(problem, epsilon, **options))
         return made[-1]
 
     monkeypatch.setattr(prepared, "AdversarialTrainer", recorded)

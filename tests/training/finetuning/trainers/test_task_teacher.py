@@ -106,7 +106,7 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch_with_the_loss_
             per_device_train_batch_size=size, gradient_accumulation_steps=4 // size,
         )  # fmt: skip
         trainer = DistillingTrainer(
-            problem, model=model, args=training, train_dataset=train_set,
+            problem, 0.0, model=model, args=training, train_dataset=train_set,
             data_collator=DataCollatorWithPadding(load_tokenizer(VARIANT)),
         )  # fmt: skip
         if size == 4:
