@@ -1,10 +1,10 @@
 """Fine-tunes any encoder on GLUE or on your own data, over several seeds, and prints a table.
 
-    python run_glue.py --model_name_or_path checkpoints/hashgram-tiny-sentence --task_name all --seeds 3
-    python run_glue.py --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
-    python run_glue.py --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
-    python run_glue.py --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
-    python run_glue.py --model_name_or_path ewe-bert-tiny --train_file train.csv --test_file test.csv --do_predict
+    vocabless finetune tickets.csv --test_file more.csv
+    vocabless finetune --model_name_or_path hashgram-tiny-sentence --task_name all --seeds 3
+    vocabless finetune --model_name_or_path eelbert-word-tiny --task_name sst2 rte --data_dir glue --learning_rate 3e-4
+    vocabless finetune --model_name_or_path bert-tiny --tokenizer_name train --task_name sst2 --recipe proformer
+    vocabless finetune --model_name_or_path ewe-bert-tiny --task_name sst2 --teacher you/bert-sst2 --augment 4
 
 The output folder holds table.md, results.json, and a checkpoint in <task>/seed-<seed> for each run. Repeat the command
 to continue: finished runs are read, and an interrupted run resumes from its last checkpoint. A later command may add
@@ -42,24 +42,20 @@ from vocabless.training.run import Results
 from vocabless.training.run import run as train_and_save
 from vocabless.training.script import ScriptParser, fingerprint
 
+PROGRAM = "vocabless finetune"
 # A flag of the command line → the recipe's flag that it takes the place of.
 OWN_DATA = dict.fromkeys(("train_file", "dataset_name"), "task_name")
 
 
-def main(argv: list[str] | None = None, program: str = "run_glue.py") -> None:
-    """Runs the script with command-line arguments; a user's mistake ends it with a message of one sentence.
-
-    `program` is the name of the command in messages and in the help.
-    """
-    with exit_with_message(program, argv):
-        run(*parse_command_line(argv, program))
+def main(argv: list[str] | None = None) -> None:
+    """Runs the command on its arguments; a user's mistake ends it with a message of one sentence."""
+    with exit_with_message(PROGRAM, argv):
+        run(*parse_command_line(argv))
 
 
-def parse_command_line(
-    argv: list[str] | None = None, program: str | None = None
-) -> tuple[GlueArguments, GlueTrainingArguments, DataArguments]:
+def parse_command_line(argv: list[str] | None = None) -> tuple[GlueArguments, GlueTrainingArguments, DataArguments]:
     """Returns the arguments of a command, with its output folder. Raises ValueError, see `ScriptParser.parse`."""
-    parser = ScriptParser((DataArguments, GlueArguments, GlueTrainingArguments), __doc__, program, "train_file")
+    parser = ScriptParser((DataArguments, GlueArguments, GlueTrainingArguments), __doc__, PROGRAM, "train_file")
     data_arguments, arguments, training = parser.parse(argv, OWN_DATA)
     if training.output_dir is None:
         is_glue = data_arguments.train_file is None and data_arguments.dataset_name is None
@@ -130,7 +126,7 @@ def _predict_alone(model: str, data_arguments: DataArguments) -> None:
     for name in ("text_column", "label_column", "encoding", "delimiter"):
         given = getattr(data_arguments, name)
         command += [f"--{name}", *([given] if isinstance(given, str) else given)] if given else []
-    predict.main(command, "vocabless predict")
+    predict.main(command)
 
 
 def _tell_files(folder: Path, models: list[Path]) -> None:

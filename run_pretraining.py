@@ -1,12 +1,12 @@
 """Pre-trains a variant from fresh weights, or a checkpoint further, and writes a checkpoint folder that loads anywhere.
 
-    python run_pretraining.py                                  # embedded corpus and teacher, two to three minutes
-    python run_pretraining.py --dry_run                        # proves the installation in seconds; nothing stays
-    python run_pretraining.py --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
-    python run_pretraining.py --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
-    python run_pretraining.py --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000
-    python run_pretraining.py --model_name_or_path runs/words --corpus "domain/*.txt"   # trains a checkpoint further
-    accelerate launch run_pretraining.py --variant hashformer-md5-pool-base --max_seq_length 512 …
+    vocabless pretrain                                  # embedded corpus and teacher, two to three minutes
+    vocabless pretrain --dry_run                        # proves the installation in seconds; nothing stays
+    vocabless pretrain --variant hashgram-tiny --recipe distill --teacher ID_OR_FOLDER --corpus "texts/*.parquet"
+    vocabless pretrain --variant eelbert-word-tiny --corpus "texts/*.parquet" --output_dir runs/words
+    vocabless pretrain --variant eelbert-tiny --subword train --corpus texts/ --max_steps 5000
+    vocabless pretrain --model_name_or_path runs/words --corpus "domain/*.txt"   # trains a checkpoint further
+    accelerate launch -m vocabless pretrain --variant hashformer-md5-pool-base --max_seq_length 512 …
 
 The same command again continues a run that was interrupted, and prints the results of a finished one. At the end the
 folder holds weights, code, tokenizer, README.md, run.json (arguments, versions) and results.json.
@@ -15,19 +15,16 @@ folder holds weights, code, tokenizer, README.md, run.json (arguments, versions)
 import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.uploads import check_run_upload
-from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.command_line import PROGRAM, parse_command_line
 from vocabless.training.pretraining.objective import Objective
 from vocabless.training.process import prepare_process
 from vocabless.training.run import dry_run, run
 
 
-def main(argv: list[str] | None = None, program: str = "run_pretraining.py") -> None:
-    """Runs the script on command-line arguments. A user's mistake ends it with one sentence.
-
-    `program` is the name of the command in messages and in the help.
-    """
-    with exit_with_message(program, argv):
-        pretrain(parse_command_line(argv, __doc__, program))
+def main(argv: list[str] | None = None) -> None:
+    """Runs the command on its arguments. A user's mistake ends it with one sentence."""
+    with exit_with_message(PROGRAM, argv):
+        pretrain(parse_command_line(argv, __doc__))
 
 
 def pretrain(objective: Objective) -> None:

@@ -3,7 +3,7 @@
     python -m benchmarks.features budget/* --data_dir sets --glue_dir glue --share 0.1 0.3 1 --output features.json
     python -m benchmarks.budget features.json glue/stsb/validation.parquet budget/*
 
-A run is a folder of `run_pretraining.py --recipe distill`, of a front end of ours or of a stock BERT.
+A run is a folder of `vocabless pretrain --recipe distill`, of a front end of ours or of a stock BERT.
 
 - **MB**: the embeddings of words, then all weights, in 32 bits; then the graph for onnxruntime with 8-bit weights.
 - **Four sets**, **search**: from the first file. **Cosine**: with the teacher's vectors of held-out texts.

@@ -31,7 +31,7 @@ FLAGS: dict[str, dict[str, Any]] = {
     "rounds": {"type": int, "default": 7, "help": "measured rounds of each side, after one as a warm-up (%(default)s)"},
     "threads": {"type": int, "default": 1, "help": "threads of torch; 0 is its own number (%(default)s)"},
     "output": {"help": "JSON file for the results"},
-    "corpus": {"default": "pydocs", "help": "texts to read, as run_pretraining.py takes them (%(default)s)"},
+    "corpus": {"default": "pydocs", "help": "texts to read, as `vocabless pretrain` takes them (%(default)s)"},
     "documents": {"type": int, "default": 5000, "help": "documents to read from the corpus (%(default)s)"},
 }
 

@@ -7,11 +7,11 @@
 The sets are those of `benchmarks.features`. Each row of the table is a set with some training rows: so many of each
 label (`20/label`), or so many in all (`1000`), drawn anew for each seed. Figures: mean accuracies on up to 1000 test
 rows, in percent; `--share` adds those on the same rows with a share of their words misspelt. Ours are what
-`VocablessClassifier` makes, with the epochs of `run_glue.py`. TF-IDF of words and of characters, and the vectors of the
-peers, have a logistic regression; cross-validation chooses its regularisation. A peer is `wordllama`, a package with
-the folder `model`, or what sentence-transformers loads. `… + n-grams` is a peer with what our head has: words, pairs of
-words and n-grams of characters beside the vector, by TF-IDF. `--vector_alone` adds our head and our fine-tuned model
-without their wide part.
+`VocablessClassifier` makes, with the epochs of `vocabless finetune`. TF-IDF of words and of characters, and the vectors
+of the peers, have a logistic regression; cross-validation chooses its regularisation. A peer is `wordllama`, a package
+with the folder `model`, or what sentence-transformers loads; its column has the last part of a path.
+`… + n-grams` is a peer with what our head has: words, pairs of words and n-grams of characters beside the vector, by
+TF-IDF. `--vector_alone` adds our head and our fine-tuned model without their wide part.
 """
 
 import random

@@ -1,5 +1,5 @@
 /**
- * Runs a graph that was exported with `python -m vocabless.conversion space`.
+ * Runs a graph that was exported with `vocabless space`.
  *
  * The graph is JSON: every value has a number. Constants have the first numbers, then comes the input, then what the
  * nodes compute. The numbers of the weights are in one ArrayBuffer: as float32, as int8 with one factor for each row

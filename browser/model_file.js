@@ -1,4 +1,4 @@
-/** Reads the file that `python -m vocabless.conversion javascript` writes: a line of JSON, then the weights. */
+/** Reads the file that `vocabless javascript` writes: a line of JSON, then the weights. */
 
 const NEWLINE = 10;
 const NODE_FILES = "node:fs/promises";
@@ -16,7 +16,7 @@ export async function readModel(source = new URL("./model.bin", import.meta.url)
     const manifest = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, end)));
     return { manifest, weights: buffer.slice(end + 1) };
   } catch {
-    throw new Error("this is no model; give a model.bin that `python -m vocabless.conversion javascript` has written.");
+    throw new Error("this is no model; give a model.bin that `vocabless javascript` has written.");
   }
 }
 

@@ -1,15 +1,15 @@
 """Converts checkpoints into this family, within it and out of it.
 
-    python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
-    python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
-    python -m vocabless.conversion onnx runs/mine onnx/
-    python -m vocabless.conversion space runs/mine page/
-    python -m vocabless.conversion search docs/ page/
-    python -m vocabless.conversion javascript checkpoints/hashgram-tiny-sentence encoder/
-    python -m vocabless.conversion hub runs/mine me/mine --push
+    vocabless hashformer klein9692/hashformer-md5-proj converted/
+    vocabless encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
+    vocabless onnx runs/mine onnx/
+    vocabless space runs/mine page/
+    vocabless search docs/ page/
+    vocabless javascript hashgram-tiny-sentence encoder/
+    vocabless hub runs/mine me/mine --push
 
-`python -m vocabless.conversion VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is
-a new or an empty folder, or any folder with --overwrite; with `--push` it is a repository.
+`vocabless VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is a new or an empty
+folder, or any folder with --overwrite; with `--push` it is a repository.
 """
 # ruff: noqa: T201 (a command prints its output)
 
@@ -22,7 +22,7 @@ from typing import Any
 import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_with_message
 
-PROGRAM = "python -m vocabless.conversion"
+PROGRAM = "vocabless"
 OF_PAGE = "The page is in {target}."
 
 
@@ -67,14 +67,11 @@ VERBS = {
 }
 
 
-def main(argv: list[str] | None = None, program: str = PROGRAM) -> None:
-    """Runs the command on its arguments; a user's mistake ends it with one sentence.
-
-    `program` is the name of the command in messages and in the help.
-    """
+def main(argv: list[str] | None = None) -> None:
+    """Runs the command on its arguments; a user's mistake ends it with one sentence."""
     argv = sys.argv[1:] if argv is None else argv
-    with exit_with_message(program, argv, continues=False):
-        parser, module = _parser(argv, program)
+    with exit_with_message(" ".join([PROGRAM, *argv[:1]]), argv, continues=False):
+        parser, module = _parser(argv)
         arguments = parser.parse_args(argv)
         from vocabless.loading import find_model
         from vocabless.saving.targets import write_target  # both take seconds: not for the list of verbs
@@ -85,19 +82,17 @@ def main(argv: list[str] | None = None, program: str = PROGRAM) -> None:
     print(*filter(None, (report, verb.last_line.format(target=arguments.target))), sep="\n")
 
 
-def _parser(argv: list[str], program: str) -> tuple[argparse.ArgumentParser, Any]:
+def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
     """Returns the parser and the module of the verb in `argv`; the parser declares the arguments of this verb only."""
     chosen = next((argument for argument in argv if not argument.startswith("-")), None)
     if chosen is not None and chosen not in VERBS:
         raise ValueError(f"unknown verb {chosen!r}; choose one of {', '.join(VERBS)}.")
     module: Any = importlib.import_module(f"vocabless.conversion.{chosen}") if chosen else None
     as_written = argparse.RawDescriptionHelpFormatter  # keeps the line breaks of a docstring
-    parser = argparse.ArgumentParser(
-        prog=program, description=_of_program(__doc__, program), formatter_class=as_written
-    )
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=as_written)
     subparsers = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
     for name, verb in VERBS.items():
-        description = _of_program(module.__doc__, program) if name == chosen else None
+        description = module.__doc__ if name == chosen else None
         subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
         if name == chosen:
             if verb.source:
@@ -105,11 +100,6 @@ def _parser(argv: list[str], program: str) -> tuple[argparse.ArgumentParser, Any
             module.add_arguments(subparser)
             _add_target(subparser, verb.pushed)
     return parser, module
-
-
-def _of_program(text: str, program: str) -> str:
-    """Returns a docstring whose commands have the name by which the user called this one."""
-    return text.replace(PROGRAM, program)
 
 
 def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:

@@ -1,7 +1,7 @@
 """Replaces the word embeddings of an encoder with the front end of a variant.
 
-    python -m vocabless.conversion encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
-    python run_pretraining.py --recipe distill --model_name_or_path words/ --teacher google-bert/bert-base-uncased …
+    vocabless encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
+    vocabless pretrain --recipe distill --model_name_or_path words/ --teacher google-bert/bert-base-uncased …
 
 The weights of the encoder are copied bit for bit. The front end is new, so the model is useless without training: the
 second command gives it the original's sentence vectors.
@@ -44,7 +44,7 @@ def write(arguments: Namespace, folder: Path) -> str:
     tokenizer = _load_tokenizer(model, source, variant)
     dropped = ", ".join([*sorted(set(tensors) - set(kept)), *unused]) or "none"
     name, original = without_path(str(Path(arguments.target))), without_path(source)
-    command = f"run_pretraining.py --recipe distill --model_name_or_path {name} --teacher {original}"
+    command = f"vocabless pretrain --recipe distill --model_name_or_path {name} --teacher {original}"
     advice = f"The front end is untrained: train the model before you use it, `{command}`."
     report = [f"{len(kept)} tensors kept, dropped: {dropped}.", advice]
     description = f"The encoder of `{original}` with the tokenizer and the front end of `{variant.name}`."

@@ -1,7 +1,7 @@
 """Converts the published HashFormers weights, `klein9692/hashformer-{md5,lsh}-{emb,pool,add,proj}`.
 
-    python -m vocabless.conversion hashformer klein9692/hashformer-md5-proj converted/
-    python -m vocabless.conversion hashformer downloaded/ converted/ --coder lsh --subword roberta/tokenizer.json
+    vocabless hashformer klein9692/hashformer-md5-proj converted/
+    vocabless hashformer downloaded/ converted/ --coder lsh --subword roberta/tokenizer.json
 
 Checkpoints that the authors' code fine-tuned keep their classifier and their labels. Every tensor is either mapped or
 reported as dropped. The authors' tensors differ from ours in three ways; each

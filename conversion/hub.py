@@ -1,8 +1,8 @@
 """Makes the complete repository of a checkpoint of this family; with --push, uploads it to the Hub.
 
-    python -m vocabless.conversion hub runs/my-classifier repository/
-    python -m vocabless.conversion hub runs/my-classifier me/my-classifier --push
-    python -m vocabless.conversion hub ewe-bert-tiny me/fresh --push --private
+    vocabless hub runs/my-classifier repository/
+    vocabless hub runs/my-classifier me/my-classifier --push
+    vocabless hub ewe-bert-tiny me/fresh --push --private
 
 The repository holds the weights of SOURCE as safetensors, bit for bit, the code, the tokenizer, the records of the run
 and a model card. If SOURCE has a README.md, it is kept as the card. Before anything is written or uploaded, the

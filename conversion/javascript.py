@@ -1,7 +1,7 @@
 """Makes a JavaScript package of a sentence encoder or a classifier: a module for pages and Node, types and the model.
 
-    python -m vocabless.conversion javascript checkpoints/hashgram-tiny-sentence my-encoder/
-    python -m vocabless.conversion javascript runs/my-classifier my-classifier/ --name @me/reviews --overwrite
+    vocabless javascript hashgram-tiny-sentence my-encoder/
+    vocabless javascript runs/my-classifier my-classifier/ --name @me/reviews --overwrite
 
 TARGET gets vocabless.js, vocabless.d.ts, model.bin, package.json and README.md, as npm expects them. Nothing is
 published. SOURCE is a sentence encoder, or a classifier that a page can show, see the verb `space`. The module needs no
@@ -31,7 +31,7 @@ from vocabless.saving.record import OWN_LICENSE, read_card_facts
 from vocabless.saving.sentence_modules import SentenceModules, read_sentence_modules
 
 MODULE, TYPES, MODEL = "vocabless.js", "vocabless.d.ts", "model.bin"
-HEADER = f"/* vocabless {__version__}, Apache-2.0. Made with `python -m vocabless.conversion javascript`. */\n\n"
+HEADER = f"/* vocabless {__version__}, Apache-2.0. Made with `vocabless javascript`. */\n\n"
 SENTENCES = ["Where is my money?", "A bank holds our savings.", "The river bank is muddy."]
 ENCODE = """const encoder = await Encoder.load();
 const [question, ...answers] = encoder.encode({texts});

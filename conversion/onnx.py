@@ -1,7 +1,7 @@
 """Exports a checkpoint of this family, with any head, to ONNX. The graph reads blocks and gives the head's outputs.
 
-    python -m vocabless.conversion onnx runs/mine onnx/
-    python -m vocabless.conversion onnx runs/mine onnx/ --int8 --int4
+    vocabless onnx runs/mine onnx/
+    vocabless onnx runs/mine onnx/ --int8 --int4
 
 TARGET gets model.onnx and inference.json, with --int8 also model_int8.onnx, and with --int4 model_q4.onnx.
 inference.json holds the settings that turn texts into blocks and outputs into labels. The files are compared with the

@@ -1,10 +1,10 @@
 """Makes a web page that searches documents by meaning and by words: one HTML file with documents, vectors and model.
 
-    python -m vocabless.conversion search docs/ page/
-    python -m vocabless.conversion search faq.csv manual.md page/ --model me/my-encoder --title "Help"
-    python -m vocabless.conversion search site/ me/my-search --push --base_url https://example.org/
+    vocabless search docs/ page/
+    vocabless search faq.csv manual.md page/ --model me/my-encoder --title "Help"
+    vocabless search site/ me/my-search --push --base_url https://example.org/
 
-    python -m vocabless.conversion search tickets.csv page/ --delimiter ";" --encoding latin-1 --text_column body
+    vocabless search tickets.csv page/ --delimiter ";" --encoding latin-1 --text_column body
 
 DOCUMENTS are files, or folders of them: txt, md, html (a document each), csv, tsv, jsonl,
 parquet (a document in each row; columns named text, title and link, or alike). They are read as a reader sees them and

@@ -1,8 +1,8 @@
 """Makes a web page of a classifier: one HTML file with the model in it, and the README.md of a static Space.
 
-    python -m vocabless.conversion space runs/my-classifier page/
-    python -m vocabless.conversion space runs/my-classifier page/ --overwrite --title "Reviews" --example "What a book!"
-    python -m vocabless.conversion space me/my-classifier me/my-page --push
+    vocabless space runs/my-classifier page/
+    vocabless space runs/my-classifier page/ --overwrite --title "Reviews" --example "What a book!"
+    vocabless space me/my-classifier me/my-page --push
 
 SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
 with the pre-training head. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would

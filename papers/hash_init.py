@@ -1,7 +1,7 @@
 """Writes a stock model with fresh weights whose word embeddings are n-gram hashes. Train the model afterwards.
 
     python -m papers hash-init bert-tiny hashed/ --subword google-bert/bert-base-uncased
-    python run_pretraining.py --model_name_or_path hashed/ --corpus "texts/*.txt"
+    vocabless pretrain --model_name_or_path hashed/ --corpus "texts/*.txt"
 
 The row of a token becomes the embedding that the front end of `eelbert` computes for the token's text, in the spelling
 of the vocabulary ("##ing" with its signs). One factor scales the whole table to the standard deviation

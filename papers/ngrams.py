@@ -1,7 +1,7 @@
 """Counts the n-grams that have a feature, once for all rows with LSH, and the unique tokens of the pre-training text.
 
     python -m papers ngrams hashformer-lsh-proj-base ngrams.json
-    python run_pretraining.py --recipe hashformer --set ngrams=ngrams.json
+    vocabless pretrain --recipe hashformer --set ngrams=ngrams.json
 
 All of the text is counted, with what a run holds out. Source: HashFormers 3.3 and 4.2.
 """

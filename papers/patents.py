@@ -1,7 +1,7 @@
 r"""Makes a data set with labels of patents: claims and CPC codes, as parquet. Source: Elementwise, section 4.1.
 
     python -m papers patents us-*.jsonl --codes cpc.txt --output_dir patents
-    python run_glue.py --recipe elementwise-patents --train_file patents/train.parquet \
+    vocabless finetune --recipe elementwise-patents --train_file patents/train.parquet \
         --validation_file patents/validation.parquet --test_file patents/test.parquet
 
 A line of a file is a patent: `claims`, a list of texts, or one text with the number of each claim at the beginning of a

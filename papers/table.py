@@ -105,7 +105,7 @@ Tables = Mapping[str, PaperTable]
 
 
 def scores_of(results: Mapping[str, Any]) -> Scores:
-    """Returns the scores of a `results.json` of `run_glue.py`. The first task is also called `own`."""
+    """Returns the scores of a `results.json` of `vocabless finetune`. The first task is also called `own`."""
     scores = {}
     for task, seeds in results["runs"].items():
         runs = [run["measures"] for run in seeds.values()]

@@ -179,7 +179,7 @@ def held_out_metrics(results: Mapping[str, Any]) -> list[tuple[str, float, float
 
 
 def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the facts on a run of `run_glue.py`."""
+    """Returns the facts on a run of `vocabless finetune`."""
     arguments, task, teacher = results["arguments"], results["task"], results.get("teacher")
     own_name = arguments.get("dataset_name") or ""
     is_own_data = results["is_own_data"]
@@ -259,7 +259,7 @@ def _score_table(results: Mapping[str, Any]) -> str:
 
 
 def _pre_trained(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the facts on a run of `run_pretraining.py`."""
+    """Returns the facts on a run of `vocabless pretrain`."""
     arguments, start = results["arguments"], results.get("start", {})
     corpora = arguments["corpus"] or [EMBEDDED]
     on_hub = {corpus: match["path"] for corpus in corpora if (match := DATASET_ID.fullmatch(corpus))}

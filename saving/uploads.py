@@ -178,7 +178,7 @@ def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub", flags: str = "
         else:
             problem = (
                 f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: "
-                "check the network and HF_HUB_OFFLINE, then run python -m vocabless.conversion "
-                f"{verb} FOLDER {repo_id} {flags}."
+                "check the network and HF_HUB_OFFLINE, then run "
+                f"vocabless {verb} FOLDER {repo_id} {flags}."
             )
         raise ValueError(problem) from error

@@ -243,7 +243,7 @@ def export_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any, bool
 
 @pytest.fixture(scope="session")
 def convert(graphs: dict[tuple[str, str], Any], export_once: Callable[[Any, bool], Any]) -> Callable[[list[str]], None]:
-    """`python -m vocabless.conversion` with `export_once`."""
+    """`vocabless VERB` with `export_once`."""
     from vocabless.conversion.__main__ import main
 
     def run(argv: list[str]) -> None:

@@ -11,10 +11,10 @@ from vocabless.first_look import HELP
 from vocabless.training.prediction import predict
 
 PARSERS = {
-    "finetune": lambda: run_glue.main(["--help"], "vocabless finetune"),
-    "predict": lambda: predict.main(["--help"], "vocabless predict"),
-    "pretrain": lambda: run_pretraining.main(["--help"], "vocabless pretrain"),
-    **{verb: lambda verb=verb: conversion.main([verb, "--help"], "vocabless") for verb in conversion.VERBS},
+    "finetune": lambda: run_glue.main(["--help"]),
+    "predict": lambda: predict.main(["--help"]),
+    "pretrain": lambda: run_pretraining.main(["--help"]),
+    **{verb: lambda verb=verb: conversion.main([verb, "--help"]) for verb in conversion.VERBS},
 }
 
 

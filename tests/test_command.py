@@ -4,6 +4,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from transformers import TrainingArguments
@@ -13,7 +14,8 @@ from vocabless import __main__ as command
 from vocabless import first_look
 from vocabless.conversion.__main__ import VERBS
 
-SCRIPT_OF = {"finetune": "run_glue.py", "pretrain": "run_pretraining.py"}
+ROOT = Path(__file__).resolve().parent.parent
+TRAINING = ("finetune", "pretrain")
 
 
 def said_by(capsys, *argv: str) -> tuple[object, str]:
@@ -40,6 +42,7 @@ def test_the_help_of_a_verb_is_what_its_parser_prints(verb) -> None:
 def test_help_and_mistakes_are_told_before_torch_is_imported() -> None:
     code = """
 import sys
+from pathlib import Path
 from vocabless.__main__ import main
 for words in (["space", "--help"], ["finetune", "--taks_name", "rte"], ["search", "gone/", "page/"]):
     try:
@@ -96,7 +99,7 @@ def test_a_command_shows_no_bar_of_a_short_time() -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-@pytest.mark.parametrize("verb", [*SCRIPT_OF, "space"])
+@pytest.mark.parametrize("verb", [*TRAINING, "space"])
 def test_the_help_of_a_verb_names_the_command_and_no_script(verb, capsys) -> None:
     command.main([verb, "--help"])
     shown = capsys.readouterr().out
@@ -104,7 +107,27 @@ def test_the_help_of_a_verb_names_the_command_and_no_script(verb, capsys) -> Non
     assert f"    vocabless {verb} " in shown and "python " not in shown.partition("options:")[0]
 
 
-@pytest.mark.parametrize("verb", SCRIPT_OF)
+def test_the_product_names_its_commands_as_a_user_of_the_wheel_gives_them() -> None:
+    folders = (
+        "browser",
+        "conversion",
+        "model_cards",
+        "modeling",
+        "saving",
+        "texts",
+        "tokenization",
+        "training",
+        "vocabless",
+    )
+    files = [*ROOT.glob("run_*.py"), *(file for name in folders for file in (ROOT / name).rglob("*.*"))]
+    text = {
+        str(file): file.read_text(encoding="utf-8") for file in files if file.suffix in (".py", ".js", ".md", ".txt")
+    }
+    others = r"run_glue\.py|run_pretraining\.py|-m vocabless\.(?!saving\.shipped_code|variants_table)"
+    assert len(text) > 100 and [name for name, content in text.items() if re.search(others, content)] == []
+
+
+@pytest.mark.parametrize("verb", TRAINING)
 def test_a_mistake_is_told_under_the_name_of_the_command(verb) -> None:
     with pytest.raises(SystemExit, match=rf"^vocabless {verb}: unknown flag --nothing"):
         command.main([verb, "--nothing", "1"])

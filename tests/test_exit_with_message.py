@@ -31,14 +31,16 @@ def test_a_verb_that_is_interrupted_ends_with_one_line_and_leaves_no_folder(tmp_
     monkeypatch.setattr("vocabless.conversion.hub.write", raise_interrupt)
     with pytest.raises(SystemExit, match="130"):
         conversion.main(["hub", "eelbert-word-uno", str(tmp_path / "new")])
-    line = "python -m vocabless.conversion: interrupted; give the same command again to begin anew."
+    line = "vocabless hub: interrupted; give the same command again to begin anew."
     assert capsys.readouterr().err.strip() == line and not (tmp_path / "new").exists()
 
 
 def test_a_run_that_is_interrupted_says_that_it_can_be_continued(capsys) -> None:
-    with pytest.raises(SystemExit, match="130"), exit_with_message("run_glue.py"):
+    with pytest.raises(SystemExit, match="130"), exit_with_message("vocabless finetune"):
         raise KeyboardInterrupt
-    assert capsys.readouterr().err.strip() == "run_glue.py: interrupted; give the same command again to continue."
+    assert (
+        capsys.readouterr().err.strip() == "vocabless finetune: interrupted; give the same command again to continue."
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")

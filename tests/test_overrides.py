@@ -60,7 +60,7 @@ def test_a_stock_shape_has_a_size_and_an_encoder(name):
 def test_a_wrong_override_is_refused_with_the_near_names(items, message, tmp_path):
     command = ["--variant", "hashformer-md5-pool-tiny", "--output_dir", str(tmp_path / "run"), "--max_steps", "1"]
     command += ["--corpus", str(tmp_path / "missing.txt")]  # overrides are checked before a text is looked for
-    with pytest.raises(SystemExit, match=r"^run_pretraining\.py: ") as stopped:
+    with pytest.raises(SystemExit, match=r"^vocabless pretrain: ") as stopped:
         run_pretraining.main([*command, *QUICK, "--set", *items])
     assert message in str(stopped.value)
 

@@ -6,7 +6,6 @@ import json
 import logging
 import math
 import os
-import re
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
@@ -267,11 +266,10 @@ def read_recipe(name_or_path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 class ScriptParser(HfArgumentParser):
-    """Makes dataclasses, `types`, from the command line; `description` is the first part of the help.
+    """Makes dataclasses, `types`, from the command line.
 
-    `program` is the command's name in the help, also in place of the script in the description's commands.
-
-    `leading` is the flag of words in front of all flags, for instance `train_file`.
+    `description` is the first part of the help, `program` the command's name in it. `leading` is the flag of
+    words in front of all flags, for instance `train_file`.
 
     The help lists our own flags in their groups. Those of the Trainer without a group are accepted all the same.
     """
@@ -279,10 +277,6 @@ class ScriptParser(HfArgumentParser):
     def __init__(
         self, types: Iterable[Any], description: str | None = None, program: str | None = None, leading: str = ""
     ) -> None:
-        is_script = program is None or program.endswith(".py")
-        if description is not None and not is_script:
-            description = re.sub(r"launch run_\w+\.py", f"launch -m {program}", description)
-            description = re.sub(r"python run_\w+\.py", f"{program}", description)
         self.recipe: dict[str, Any] = {}  # flag → its value in the recipe of the last `parse`
         self._leading = leading
         self._groups: dict[str, Any] = {}  # title → group; the last one is that of the flag before

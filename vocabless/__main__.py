@@ -1,4 +1,4 @@
-"""The command of the package, `vocabless` or `python -m vocabless`; each verb explains itself with --help.
+"""The command of the package, `vocabless` or `python -m vocabless`.
 
     vocabless finetune tickets.csv
     vocabless predict runs/tickets new.csv
@@ -7,8 +7,7 @@
     vocabless space runs/tickets page/
     vocabless hub runs/tickets me/tickets --push
 
-`finetune` and `pretrain` are run_glue.py and run_pretraining.py of a clone, `predict` is in
-`training/prediction/`, the other verbs are those of `python -m vocabless.conversion`.
+`vocabless VERB --help` explains a verb and its options.
 """
 # ruff: noqa: T201 (a command prints its output)
 
@@ -44,10 +43,10 @@ def main(argv: list[str] | None = None) -> None:
         with exit_with_message(f"{PROGRAM} {verb}", continues=verb in first_look.OF_TRAINER):
             first_look.check(verb, rest)
             if verb in SCRIPTS:
-                import_module(SCRIPTS[verb][0]).main(rest, f"{PROGRAM} {verb}")
+                import_module(SCRIPTS[verb][0]).main(rest)
                 exit_launched_process()
             else:
-                conversion.main([verb, *rest], PROGRAM)
+                conversion.main([verb, *rest])
 
 
 if __name__ == "__main__":

@@ -1357,7 +1357,7 @@ LARGEST_INT8 = 127
 
 
 class OnnxModel:
-    """A model in the folder that `python -m vocabless.conversion onnx` has written; base of the two below.
+    """A model in the folder that `vocabless onnx` has written; base of the two below.
 
     Args:
         path: one of the .onnx files, or their folder, of which the first of `MODEL_FILES` is read.

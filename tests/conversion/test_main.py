@@ -1,4 +1,4 @@
-"""The command python -m vocabless.conversion: its help, and every mistake that its verbs refuse in one sentence."""
+"""The command vocabless: its help, and every mistake that its verbs refuse in one sentence."""
 
 import inspect
 import json
@@ -34,9 +34,9 @@ def test_the_help_names_every_verb_and_that_of_a_verb_explains_it_and_its_argume
         with pytest.raises(SystemExit) as error:
             main(argv)
         assert error.value.code == 0
-    whole, printed = capsys.readouterr().out.split(f"usage: python -m vocabless.conversion {verb} ")
+    whole, printed = capsys.readouterr().out.split(f"usage: vocabless {verb} ")
     assert all(re.search(rf"^    {name}\b", whole, re.M) for name in VERBS)
-    assert f"python -m vocabless.conversion {verb} " in printed.partition("TARGET")[2]  # an example to paste
+    assert f"vocabless {verb} " in printed.partition("TARGET")[2]  # an example to paste
     read = "DOCUMENTS" if verb == "search" else "SOURCE"
     assert all(re.search(rf"^  {name} +\w", printed, re.M) for name in (read, "TARGET"))
 

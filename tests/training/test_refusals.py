@@ -172,4 +172,4 @@ def test_distill_without_its_library_says_what_to_install(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not installed
     flags = [*PRETRAINING, *DISTILL, "--corpus", "text.txt", "--output_dir", "run"]
     said = refusal(run_pretraining.main, *flags)
-    assert said == 'run_pretraining.py: a teacher needs sentence-transformers; run pip install "vocabless[distill]".'
+    assert said == 'vocabless pretrain: a teacher needs sentence-transformers; run pip install "vocabless[distill]".'

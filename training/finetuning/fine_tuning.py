@@ -1,4 +1,4 @@
-"""The tasks and the model of `run_glue.py`, and its runs: each has one task with one seed, in a folder of its own."""
+"""The tasks, the model and the runs of `vocabless finetune`: a run has one task, one seed and a folder of its own."""
 
 import copy
 import time

@@ -1,6 +1,6 @@
 """The one way to fine-tune: candidates, what held-out rows say of them, and the choice of the simplest good one.
 
-Both `run_glue.py` and `VocablessClassifier` call `fit`, so they have one definition of scores and of the saved model:
+`vocabless finetune` and `VocablessClassifier` both call `fit`, so scores and the saved model have one definition:
 
 1. A linear head is fitted to the vectors of a trained encoder of ours, and to the words if that lowers the held-out
    loss (`WideLayer`). Training does not change this wide part. If the score can hardly become better and no number of

@@ -36,23 +36,24 @@ from vocabless.training.finetuning.tasks.columns import LABEL_COLUMNS, TEXT_COLU
 from vocabless.training.prediction.row_files import FORMATS, Row, flat, output_format, read_rows, row_writer
 from vocabless.training.prediction.row_scores import RowScores
 
+PROGRAM = "vocabless predict"
 CHUNK = 4096  # rows in memory; those of similar length are read together
 SHOWN_AFTER = 2  # seconds, the progress bar
 
 
-def main(argv: list[str] | None = None, program: str = "python -m vocabless.training.prediction.predict") -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs the command on its arguments; a user's mistake ends it with one sentence."""
-    with exit_with_message(program, argv, continues=False), warnings.catch_warnings():
+    with exit_with_message(PROGRAM, argv, continues=False), warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: tqdm.write(f"{message}", sys.stderr)
         try:
-            predict(_parser(program).parse_args(argv))
+            predict(_parser().parse_args(argv))
         except BrokenPipeError:  # what reads our output has enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog=program, description=__doc__, formatter_class=as_written)
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=as_written)
     parser.add_argument(
         "model", metavar="MODEL", help="folder of a classifier, of a run with one model, or of a graph; or a Hub id"
     )

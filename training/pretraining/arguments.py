@@ -1,4 +1,4 @@
-"""The flags of `run_pretraining.py`, but those of the objectives."""
+"""The flags of `vocabless pretrain`, but those of the objectives."""
 
 import math
 from dataclasses import dataclass

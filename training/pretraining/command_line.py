@@ -1,4 +1,4 @@
-"""The command line of `run_pretraining.py`, and the table of its objectives.
+"""The command line of `vocabless pretrain`, and the table of its objectives.
 
 A new objective is a file with a subclass of `Objective`, and a row in `OBJECTIVES`.
 """
@@ -16,23 +16,22 @@ from vocabless.training.pretraining.shuffle_random import ShuffleRandom
 from vocabless.training.script import ScriptParser
 from vocabless.variants import Variant
 
+PROGRAM = "vocabless pretrain"
 OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (ShuffleRandom, MaskedLM, Distill)}
 DEFAULT_OBJECTIVE = ShuffleRandom.name  # for a variant that was published without pre-training
 
 
-def parse_command_line(
-    argv: Sequence[str] | None, description: str | None = None, program: str | None = None
-) -> Objective:
+def parse_command_line(argv: Sequence[str] | None, description: str | None = None) -> Objective:
     """Returns the objective of a run, built from its own flags, with the arguments of the run.
 
-    `argv` None is the program's own; see `ScriptParser` for `description` and `program`.
+    `argv` None is the program's own; see `ScriptParser` for `description`.
 
     Raises:
         ValueError: an unknown flag, recipe, variant, objective or measure; n-grams for a coder without them; both a
             variant and a checkpoint to begin from.
     """
     types = [PretrainingArguments, *OBJECTIVES.values(), PretrainingTrainingArguments]
-    parser = ScriptParser(types, description, program, "corpus")
+    parser = ScriptParser(types, description, PROGRAM, "corpus")
     arguments, *objectives, training = parser.parse(argv, {"model_name_or_path": "variant"})
     source = arguments.model_name_or_path
     if source is None:

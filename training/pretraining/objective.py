@@ -37,7 +37,7 @@ class Examples(NamedTuple):
 class Objective(Run):
     """Says what a model learns.
 
-    A subclass is a dataclass. Its fields are flags of `run_pretraining.py`, so the command line constructs it, and then
+    A subclass is a dataclass. Its fields are flags of `vocabless pretrain`, so the command line constructs it, and then
     sets the arguments of the run.
     """
 

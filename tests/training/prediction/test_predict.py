@@ -38,7 +38,7 @@ def model(encoder, tmp_path_factory):
 
 
 def run(*words: object) -> None:
-    predict.main([*map(str, words)], "predict")
+    predict.main([*map(str, words)])
 
 
 def rows_of(file: Path) -> list[dict]:
@@ -153,7 +153,7 @@ def test_pairs_are_read_from_the_columns_of_the_training(random_checkpoint, tmp_
 
 
 def run_refused(words: list[str]) -> None:
-    predict.main(words, "predict")
+    predict.main(words)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@
     classifier.predict(["one more text"])
     classifier.save_pretrained("my-classifier")
 
-The folder loads as any classifier of transformers. The first head is that of `run_glue.py --num_train_epochs 0`.
+The folder loads as any classifier of transformers. The first head is that of `vocabless finetune --num_train_epochs 0`.
 """
 
 import os

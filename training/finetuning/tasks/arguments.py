@@ -1,4 +1,4 @@
-"""The arguments of `run_glue.py`, and the hyper-parameters that a user leaves open.
+"""The arguments of `vocabless finetune`, and the hyper-parameters that a user leaves open.
 
 HashFormers (Table 5) fine-tunes encoders of base size on GLUE, at 3e-5 for at most 5 epochs. A narrower encoder learns
 next to nothing at this rate, and a small data set has few steps in 5 epochs. The rates give the paper's value for
