@@ -131,9 +131,9 @@ def _predict_alone(model: str, data_arguments: DataArguments) -> None:
 
 def _tell_files(folder: Path, models: list[Path]) -> None:
     """Prints where the models of a command are, and what can be done with the only one."""
-    if files := sorted(file for model in models for file in model.glob("predictions*.jsonl")):
-        print("Predictions, a line for each test row:", *files, sep="\n  ")
-    print("Models with their cards:", *models, sep="\n  ")
+    for model in models:
+        predictions = " and ".join(sorted(file.name for file in model.glob("predictions*.jsonl")))
+        print(f"Model: {model}" + (f", with {predictions} of the test rows" if predictions else ""))
     if len(models) == 1:
         name = shlex.quote(str(folder))
         print(f"Next: vocabless predict {name} ROWS, or vocabless space {name} page/")

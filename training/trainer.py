@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, Sampler
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_callback import ProgressCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from vocabless.disk_errors import check_space
@@ -32,6 +33,20 @@ WHOLE = "whole"  # a file in a checkpoint of which every process has written its
 def logits_only(logits: Any, labels: Tensor) -> Tensor:
     """Returns the logits. Some models also return hidden states."""
     return logits if isinstance(logits, Tensor) else logits[0]
+
+
+class LossBar(ProgressCallback):
+    """A bar with the last losses beside it, in place of a line for each entry of the log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._losses: dict[str, str] = {}
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """Shows the losses of an entry."""
+        self._losses |= {name: f"{logs[name]:.3g}" for name in ("loss", "eval_loss") if name in logs}
+        if self.training_bar is not None:
+            self.training_bar.set_postfix(self._losses)
 
 
 class Totals:

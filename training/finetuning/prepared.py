@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.trainer_callback import ProgressCallback
 
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.rows.held_out import training_folds
@@ -15,7 +16,7 @@ from vocabless.training.finetuning.trainers.adversarial import AdversarialTraine
 from vocabless.training.finetuning.trainers.teacher import DistillingTrainer
 from vocabless.training.finetuning.trainers.weighted_rows import WeightedTrainer
 from vocabless.training.load import Loaded, is_checkpoint
-from vocabless.training.trainer import ResumableTrainer, logits_only
+from vocabless.training.trainer import LossBar, ResumableTrainer, logits_only
 
 LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
@@ -72,6 +73,8 @@ class Prepared:
         kind = WeightedTrainer if self.data.train.weights is not None else AdversarialTrainer
         kind = kind if self.arguments.teacher is None else DistillingTrainer
         trainer = kind(problem, self.epsilon, **options)
+        if trainer.pop_callback(ProgressCallback):
+            trainer.add_callback(LossBar)
         if self.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
             trainer.add_callback(EarlyStoppingCallback(self.arguments.early_stopping_patience))
         return trainer

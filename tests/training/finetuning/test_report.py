@@ -201,5 +201,5 @@ def test_a_test_file_is_predicted_and_scored_without_another_flag(separator, met
     assert f"; test rows: {name} {100 * measures[metric]:.1f}" in printed
     table = (tmp_path / "run" / "table.md").read_text(encoding="utf-8")
     assert re.search(rf"\| {name}, test rows +\| +{100 * measures[metric]:.1f} ", table)
-    assert f"Predictions, a line for each test row:\n  {folder / 'predictions.jsonl'}\n" in printed
+    assert f"Model: {folder}, with predictions.jsonl of the test rows\n" in printed
     assert "do not have: bear." in (folder / "test.md").read_text()

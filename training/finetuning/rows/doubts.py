@@ -90,7 +90,7 @@ def errors_in(table: Dataset, used: Sequence[str]) -> str:
 def doubts(task: TaskData, cells: Sequence[Any], problem_type: str | None) -> list[str]:
     """Returns footnotes on the labels of a task. `cells` are those of the training rows, as they are written."""
     of_problem = _of_problem(task, cells) if problem_type is None else ()
-    return [*of_problem, *_of_names(task), *_contradictions(task.train), *_unlearned(task)]
+    return [*of_problem, *_contradictions(task.train), *_of_names(task), *_unlearned(task)]
 
 
 def _of_problem(task: TaskData, cells: Sequence[Any]) -> Iterator[str]:

@@ -46,6 +46,7 @@ TAG_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio")
 TAGGER = "this command labels whole texts: see 'Train a tagger' in docs/pipelines.md for a tag of each word."
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 SPLITS = ("train", "validation", "test")
+DOUBTS = 3  # lines of doubts on the screen; the table of a run has all
 # Names of files and folders that do not say what the data are.
 GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "dataset", "csv", "json", "parquet")
 
@@ -182,7 +183,7 @@ def _read(table: Dataset, split: str, texts: Sequence[str], labels: Sequence[str
 
 
 def describe_own_data(task: TaskData, problem_type: str | None) -> str:
-    """Returns lines that say what was read: rows, columns, the kind of problem, its labels, and doubts about them.
+    """Returns lines that say what was read: rows, columns, the kind of problem, its labels, and the first doubts.
 
     `problem_type` is what the user gave.
     """
@@ -194,7 +195,12 @@ def describe_own_data(task: TaskData, problem_type: str | None) -> str:
     columns = " and ".join(repr(column) for column in task.text_columns)
     rows = f"{len(task.validation['']):,} {'of them scored' if task.is_cross_validated else 'validation rows'}"
     data = f"Data {task.name}: {len(task.train):,} training rows and {rows}, text in {columns}; "
-    return "\n".join([f"{data}{task.problem.name}{labels}{origin}.", *(f"{note}." for note in task.footnotes)])
+    notes = [f"{note}." for note in task.footnotes]
+    if len(notes) > DOUBTS:
+        notes[DOUBTS - 1 :] = [
+            f"{task.title}: {len(notes) - DOUBTS + 1} more doubts are in table.md, which the run writes."
+        ]
+    return "\n".join([f"{data}{task.problem.name}{labels}{origin}.", *notes])
 
 
 def data_name(source: DataSource) -> str:

@@ -25,8 +25,12 @@ def load(folder, columns, **options):
 
 def load_file(file, **options):
     task = load_own_data(DataArguments(train_file=str(file), **options), scores_folds=True)
-    said = describe_own_data(task, options.get("problem_type")).splitlines()[1:]
-    assert said == [f"{note}." for note in task.footnotes] and not any(re.search(r"[.?] *\.$", line) for line in said)
+    said, shown = [f"{note}." for note in task.footnotes], describe_own_data(task, options.get("problem_type"))
+    assert (
+        shown.splitlines()[1:3] == said[:2]
+        and len(shown.splitlines()) <= 4
+        and not any(re.search(r"[.?] *\.$", line) for line in said)
+    )
     return task, said
 
 
@@ -149,3 +153,14 @@ def test_a_header_of_questions_or_of_pandas_is_no_row(tmp_path) -> None:
         (tmp_path / "mine.csv").write_text(f"{header}\na,x\nb,y\n")
         with pytest.raises(ValueError, match=r": give one by --text_column and one by --label_column\.$"):
             load_file(tmp_path / "mine.csv")
+
+
+def test_the_screen_has_three_lines_of_doubts_and_the_table_all(tmp_path):
+    labels = ["a", "b", "A", "a;b"] * 5 + ["c"]
+    file = tmp_path / "mine.jsonl"
+    rows = [{"text": f"text {number % 18}", "label": label} for number, label in enumerate(labels)]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    task = load_own_data(DataArguments(train_file=str(file)), scores_folds=True)
+    shown = describe_own_data(task, None).splitlines()[1:]
+    assert shown[:2] == [f"{note}." for note in task.footnotes[:2]] and len(task.footnotes) == 5
+    assert shown[2:] == ["mine: 3 more doubts are in table.md, which the run writes."]
