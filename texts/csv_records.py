@@ -82,7 +82,8 @@ def _problem(record: list[str], header: list[str], delimiter: str) -> str:
         if header[0] not in record[0] or len(record) == 1:  # the quick answer
             return ""
         is_header = [cell.strip("\ufeff ") for cell in record] == header
-        return "is the header again; drop the line." if is_header else ""
+        remedy = "drop the line, or write names above line 1 if that is a row, too."
+        return f"is the header again; {remedy}" if is_header else ""
     text = delimiter.join(record)
     if re.fullmatch(r"sep=.?\s*", text, re.I):
         return f"is {text!r}, not the header; drop the first line and give --delimiter."
