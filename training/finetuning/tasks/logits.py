@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from transformers.utils import logging
 
 from vocabless.modeling.sentences import join_sentences, sentences_of
 from vocabless.training.finetuning.tasks.data import WEIGHT, EncodedRows, Rows
 
 BATCH_SIZE = 64  # texts
+SILENT_SECONDS = 2  # of work, after which it shows a bar
 Vectors = NDArray[np.float64]
 
 
@@ -99,20 +101,25 @@ def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any,
     """
     was_training = model.training
     model.eval()
-    order, values = [], []
+    result: Vectors | None = None  # small arrays of all batches would keep the memory between them from being freed
     for indices, batch in batches(rows, collator):
         inputs = {name: batch[name].to(model.device) for name in batch if name not in ("labels", WEIGHT)}
-        order.append(indices)
-        values.append(choose(model(**inputs), inputs).double().cpu().numpy())
+        found = choose(model(**inputs), inputs).double().cpu().numpy()
+        result = np.empty((len(rows), found.shape[1])) if result is None else result
+        result[indices] = found
     model.train(was_training)
-    result = np.empty((len(rows), values[0].shape[1]))
-    result[np.concatenate(order)] = np.concatenate(values)
+    assert result is not None
     return result
 
 
 def batches(rows: EncodedRows, collator: Any) -> Iterator[tuple[Rows, Any]]:
-    """Yields the indices of up to `BATCH_SIZE` rows of similar length, and what the collator makes of them."""
+    """Yields the indices of up to `BATCH_SIZE` rows of similar length, and what the collator makes of them.
+
+    A bar appears if that takes seconds.
+    """
     order = np.argsort([len(row["input_ids"]) for row in rows], kind="stable")
-    for start in range(0, len(order), BATCH_SIZE):
-        indices = order[start : start + BATCH_SIZE]
-        yield indices, collator([rows[index] for index in indices])
+    with logging.tqdm(total=len(order), desc="Texts", delay=SILENT_SECONDS, leave=False) as bar:
+        for start in range(0, len(order), BATCH_SIZE):
+            indices = order[start : start + BATCH_SIZE]
+            yield indices, collator([rows[index] for index in indices])
+            bar.update(len(indices))

@@ -21,6 +21,7 @@ from vocabless.training.finetuning.head.head_choice import choose, held_out_logi
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings, relevance
 from vocabless.training.finetuning.rows.held_out import folds_of
+from vocabless.training.finetuning.tasks import logits as logits_file
 from vocabless.training.finetuning.tasks.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
 chance = np.random.default_rng(0)
@@ -35,13 +36,16 @@ LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)
 
 
 @pytest.mark.parametrize(("seconds", "shows_bars"), [(0, True), (0, False), (2, True)])
-def test_fits_that_take_long_show_a_bar_unless_bars_are_off(seconds, shows_bars, monkeypatch, capsys):
-    monkeypatch.setattr(head_choice, "SILENT_SECONDS", seconds)
+def test_fits_and_texts_that_take_long_show_a_bar_unless_bars_are_off(seconds, shows_bars, monkeypatch, capsys):
+    for module in (head_choice, logits_file):
+        monkeypatch.setattr(module, "SILENT_SECONDS", seconds)
     monkeypatch.setattr(transformers_logging, "_tqdm_active", shows_bars)
     targets = CLASSES.tolist()
     labelled = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(VECTORS), targets)
     held_out_logits(labelled, folds_of(targets), SETTINGS)
-    assert ("Head: " in capsys.readouterr().err) == (seconds == 0 and shows_bars)
+    list(logits_file.batches([{"input_ids": [1, 2]}] * 100, list))
+    shown = capsys.readouterr().err
+    assert ("Head: " in shown, "Texts: " in shown) == (seconds == 0 and shows_bars,) * 2
 
 
 @pytest.mark.parametrize(("problem", "targets", "model", "tolerance"), [
