@@ -23,7 +23,9 @@ def embedder(source: str) -> Encoder:
         folder = Path(wordllama.__file__).parent
         embed: Callable[[list[str]], Any] = wordllama.WordLlama.load(cache_dir=folder, disable_download=True).embed
     else:
-        embed = SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu").encode
+        in_float32 = {"dtype": "float32"}  # also where the folder says another type, which is slow on processors
+        model = SentenceTransformer(model_folder(source), trust_remote_code=True, device="cpu", model_kwargs=in_float32)
+        embed = model.encode
     vectors: dict[str, Any] = {}
 
     def lookup(texts: Sequence[str]) -> Vectors:
