@@ -44,7 +44,7 @@ export function formsOf({ fold_forms: edition, forms }) {
   if (!forms) {
     throw new Error(
       "this model has no tables for fold_forms, because an earlier version of vocabless wrote it; write it again with " +
-      "`python -m vocabless.conversion javascript`.");
+      "`vocabless javascript`.");
   }
   if (!COMPILED.has(forms)) COMPILED.set(forms, new Forms(forms));
   return COMPILED.get(forms);
