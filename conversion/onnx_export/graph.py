@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from tqdm.auto import tqdm
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import bidirectional_mask_function, eager_mask
 
@@ -146,9 +147,10 @@ def export(model: PreTrainedModel, is_pair: bool) -> Proto:
     own_attention = base.encoder.config._attn_implementation
     base.encoder.set_attn_implementation(ATTENTION)
     try:
-        with _no_warnings():
+        with _no_warnings(), tqdm(total=2, desc="Graph", leave=False) as bar:
             # In two steps: `torch.onnx.export` alone would make constants of dimensions that it cannot keep dynamic.
             traced = torch.export.export(wrapped, (example,), dynamic_shapes=dynamic_shapes, strict=False)
+            bar.update()
             program = torch.onnx.export(traced, dynamo=True, input_names=[INPUT], output_names=names, verbose=False)
     except RuntimeError as error:
         raise ValueError(
