@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, diags, hstack
-from scipy.special import rel_entr
+from scipy.sparse import csr_matrix
 from threadpoolctl import ThreadpoolController
 
-from vocabless.training.finetuning.head.frozen_features import Features
+from vocabless.training.finetuning.head.frozen_features import Features, relevance
 from vocabless.training.finetuning.tasks.data import Rows
 from vocabless.training.finetuning.tasks.logits import Vectors
 from vocabless.training.finetuning.tasks.problems import Array, Problem
@@ -89,11 +89,12 @@ class LinearProblem:
         if not wide_weight or features.wide is None:
             return
         relevant = relevance(features, labelled.problem.memberships(labelled.targets))
-        length = np.sqrt((features.wide.multiply(features.wide) @ relevant**2).mean()) or 1.0
+        length = np.sqrt((features.wide.power(2) @ relevant**2).mean()) or 1.0
         self._scales = (relevant * (wide_weight * vectors.shape[1] ** 0.5 / length)).astype(np.float32)  # (rows,)
-        self._wide = features.wide @ diags(self._scales)
+        wide = features.wide
+        self._wide = csr_matrix((wide.data * self._scales[wide.indices], wide.indices, wide.indptr), wide.shape)
         if len(vectors) > MAX_KERNEL_ROWS:
-            self._inputs = hstack([_sparse(self._deep), self._wide], format="csr")
+            self._inputs = _joined(self._deep, self._wide)
             return
         kernel = (self._wide @ self._wide.T).toarray()
         with _blas().limit(limits=1, user_api="blas"):
@@ -119,37 +120,19 @@ class LinearProblem:
         return FirstHead(weight, bias, self._mean, self._deviation, wide)
 
 
-def relevance(features: Features, memberships: Vectors | None) -> Vectors:
-    """Returns how much each row of the wide features of n texts says about their classes, (rows,) from 0 up.
-
-    It is the root of a Kullback-Leibler divergence: of the classes of the texts that have the row, and of one text more
-    that is divided among the classes as all texts are, from the classes of all texts. Without classes, it is 1.
-    Source: Debole and Sebastiani, *Supervised term weighting for automated text categorization*, SAC 2003; differs: a
-    divergence takes the place of their measures.
-
-    Args:
-        features: of the texts.
-        memberships: (n, classes), the classes of each text, see `Problem.memberships`.
-    """
-    assert features.wide is not None
-    if memberships is None:
-        return np.ones(features.wide.shape[1])
-    counts = features.shares(np.arange(len(memberships)))
-    has_row = (features.wide > 0).astype(np.float64).T @ diags(counts)
-    shares = counts @ memberships / len(counts)
-    of_row = (has_row @ memberships + shares) / (has_row @ np.ones((len(counts), 1)) + 1)
-    result: Vectors = np.sqrt(np.maximum(rel_entr(of_row, shares).sum(axis=1), 0))
-    return result
-
-
 @cache
 def _blas() -> ThreadpoolController:
     """Returns what limits the threads of BLAS; finding its libraries takes 3 ms, as long as a fit to few rows."""
     return ThreadpoolController()
 
 
-def _sparse(matrix: Vectors) -> csr_matrix:
-    """Returns a matrix as float32 of a sparse format, without the coordinates that scipy would make first."""
-    rows, size = matrix.shape
-    columns = np.tile(np.arange(size, dtype=np.int32), rows)
-    return csr_matrix((matrix.astype(np.float32).ravel(), columns, np.arange(0, rows * size + 1, size)), matrix.shape)
+def _joined(deep: Vectors, wide: csr_matrix) -> csr_matrix:
+    """Returns the columns of both as float32, without the copies that scipy would make first."""
+    rows, size = deep.shape
+    starts = wide.indptr + size * np.arange(rows + 1)
+    numbers, columns = np.empty(starts[-1], np.float32), np.empty(starts[-1], np.int32)
+    for row, (start, end) in enumerate(pairwise(starts.tolist())):
+        of_wide = slice(wide.indptr[row], wide.indptr[row + 1])
+        numbers[start : start + size], columns[start : start + size] = deep[row], np.arange(size)
+        numbers[start + size : end], columns[start + size : end] = wide.data[of_wide], wide.indices[of_wide] + size
+    return csr_matrix((numbers, columns, starts), (rows, size + wide.shape[1]))

@@ -16,10 +16,10 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.training.finetuning.head import head_choice, linear_problem
-from vocabless.training.finetuning.head.frozen_features import Features
+from vocabless.training.finetuning.head.frozen_features import Features, relevance
 from vocabless.training.finetuning.head.head_choice import choose, held_out_logits
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
-from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings, relevance
+from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks import logits as logits_file
 from vocabless.training.finetuning.tasks.problems import ABSENT, MultiLabel, Regression, SingleLabel
