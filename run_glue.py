@@ -26,6 +26,7 @@ from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
+from vocabless.training.finetuning.prepared import Log
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.rows.sources import data_name, describe_own_data
 from vocabless.training.finetuning.tasks.arguments import (
@@ -33,7 +34,6 @@ from vocabless.training.finetuning.tasks.arguments import (
     GlueArguments,
     GlueTrainingArguments,
     choose_learning_rate,
-    is_trained_vocabless,
 )
 from vocabless.training.load import split_revision
 from vocabless.training.prediction import predict
@@ -74,25 +74,21 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     if arguments.is_model_given and data_arguments.is_test_alone:
         _predict_alone(arguments.model_name_or_path, data_arguments)
         return
-    log = partial(print, flush=True)
     is_main, folder = training.process_index == 0, Path(str(training.output_dir))
+    log: Log = partial(print, flush=True) if is_main else lambda _: None
 
     # 1. What can be refused without data; then the data: of GLUE, of files, or of the Hub.
     prepare_process(training)
     check_model(arguments)
-    chooses_encoder = not arguments.is_model_given and data_arguments.task_name is None
-    chosen_rate = "" if chooses_encoder else choose_learning_rate(arguments, training)
     training.do_predict |= data_arguments.test_file is not None
     tasks = load_tasks(arguments, training, data_arguments)
-    choice = choose_encoder(tasks[0]) if chooses_encoder else None
+    if lines := describe_own_data(tasks[0], data_arguments.problem_type):
+        log(lines)
+    choice = None if arguments.is_model_given or data_arguments.task_name else choose_encoder(tasks[0], log)
     if choice is not None:
         arguments.model_name_or_path = choice.source
-        chosen_rate = choose_learning_rate(arguments, training)
-    if is_main:
-        data = describe_own_data(tasks[0], data_arguments.problem_type) if tasks[0].is_own else ""
-        if data and is_trained_vocabless(arguments):
-            chosen_rate = ""  # told before training, if anything is trained
-        print(*filter(None, (data, choice and choice.describe(), chosen_rate)), sep="\n", flush=True)
+    if sentence := choose_learning_rate(arguments, training):
+        log(sentence)
 
     # 2. A run for each task and seed, in a folder of its own.
     runs = [(task, seed) for task in tasks for seed in range(training.seed, training.seed + arguments.seeds)]

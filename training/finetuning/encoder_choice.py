@@ -15,6 +15,7 @@ from vocabless.loading import ENCODERS, default_encoder
 from vocabless.texts.english import are_english
 from vocabless.training.finetuning.fine_tuning import load_model
 from vocabless.training.finetuning.head.first_head import fit_head
+from vocabless.training.finetuning.prepared import Log
 from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments
 from vocabless.training.finetuning.tasks.data import TaskData, encode, sample_rows
@@ -43,16 +44,22 @@ class EncoderChoice:
         return f"Encoder: {ENCODERS[self.language]}, by the held-out loss of a head on each encoder ({losses})."
 
 
-def choose_encoder(data: TaskData) -> EncoderChoice:
-    """Returns the encoder for the training rows of a task.
+def choose_encoder(data: TaskData, log: Log = lambda line: None) -> EncoderChoice:
+    """Returns the encoder for the training rows of a task, and logs why.
 
     Texts that are too short to tell their language, and fewer than `MIN_ROWS`, get the English encoder.
     """
     english = are_english([*data.train.texts, *(data.train.pairs or [])])
-    if english:
-        return EncoderChoice("english")
-    if len(data.train) < MIN_ROWS:
-        return EncoderChoice("english" if english is None else "multilingual")
+    if english or len(data.train) < MIN_ROWS:
+        choice = EncoderChoice("multilingual" if english is False else "english")
+    else:
+        choice = _by_loss(data)
+    log(choice.describe())
+    return choice
+
+
+def _by_loss(data: TaskData) -> EncoderChoice:
+    """Returns the encoder whose head has the smaller held-out loss."""
     few = replace(data, train=data.train.select(sample_rows(len(data.train), MAX_ROWS)), scored_folds=0)
     losses = {language: _held_out_loss(default_encoder(language), few) for language in ENCODERS}
     names = {ENCODERS[language]: loss for language, loss in losses.items()}

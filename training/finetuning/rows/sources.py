@@ -185,8 +185,10 @@ def _read(table: Dataset, split: str, texts: Sequence[str], labels: Sequence[str
 def describe_own_data(task: TaskData, problem_type: str | None) -> str:
     """Returns lines that say what was read: rows, columns, the kind of problem, its labels, and the first doubts.
 
-    `problem_type` is what the user gave.
+    `problem_type` is what the user gave. Of GLUE, it says nothing.
     """
+    if not task.is_own:
+        return ""
     names = ", ".join(" ".join(name.split()) for name in task.problem.labels[:5]) + (
         ", …" if len(task.problem.labels) > 5 else ""
     )

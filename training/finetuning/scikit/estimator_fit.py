@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model, results_of
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.head.head_writing import has_linear_head
+from vocabless.training.finetuning.prepared import Log
 from vocabless.training.finetuning.rows.held_out import FOLDS, choose_validation
 from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
@@ -81,10 +83,9 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     tells = parameters["verbose"] and epochs != 0  # the head alone takes seconds
     quiet = quiet_library(shows_bars=parameters["verbose"])
     with _FITTING, _own_generators(), quiet, tempfile.TemporaryDirectory() as folder:
-        choice = None if parameters["model_name_or_path"] else choose_encoder(data)
+        log: Log = partial(tqdm.write, file=sys.stderr) if parameters["verbose"] else lambda line: None
+        choice = None if parameters["model_name_or_path"] else choose_encoder(data, log)
         source = str(parameters["model_name_or_path"]) if choice is None else choice.source
-        if choice is not None and parameters["verbose"]:
-            tqdm.write(choice.describe(), sys.stderr)
         arguments = GlueArguments(model_name_or_path=source, max_seq_length=parameters["max_seq_length"])
         training = GlueTrainingArguments(
             output_dir=folder,

@@ -269,20 +269,24 @@ def is_trained_vocabless(arguments: GlueArguments) -> bool:
 def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> str:
     """Sets the learning rate by the width of the encoder if it is not given; returns a sentence that says so, or "".
 
+    A trained encoder of ours gets a head first, and the rate is told before it is trained.
+
     Raises:
         ValueError: the configuration of the model cannot be loaded.
     """
-    name = arguments.model_name_or_path
+    name, is_told_later = arguments.model_name_or_path, False
     if training.learning_rate is not None:
         return ""
     if is_checkpoint(name):
         with training.main_process_first(desc="reading the model's configuration"):
             config = load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code)
         width = int(getattr(getattr(config, "encoder_config", config), "hidden_size", BASE_WIDTH))
+        is_told_later = is_ours(config) and not arguments.random_head
     else:
         width = SIZES[arguments.shape.size].hidden_size
     training.learning_rate = default_learning_rate(width)
-    return f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
+    rate = f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
+    return "" if is_told_later else rate
 
 
 def default_epochs(rows: int, training: GlueTrainingArguments) -> float:
