@@ -124,7 +124,7 @@ def test_a_model_of_an_earlier_version_without_tables_of_forms_is_refused(call) 
     start = """(settings) => {
       try { new modules["tokenizer.js"].Tokenizer(settings); } catch (error) { return error.message; }
     }"""
-    assert call(start, settings).endswith("write it again with `python -m vocabless.conversion javascript`.")
+    assert call(start, settings).endswith("write it again with `vocabless javascript`.")
     settings["splitter_options"]["fold_forms"] = 0
     assert call(start, settings) is None
 

@@ -230,7 +230,7 @@ def test_the_message_gives_the_reason_when_an_upload_fails(copy, hub, monkeypatc
         return (500, {}, {}) if is_second else answer(method, path, *request)
 
     monkeypatch.setattr(hub, "answer", fail_the_second_commit)
-    assert "conversion hub FOLDER you/mine --push --exist_ok." in refusal(main, "hub", copy, "mine", "--push")
+    assert "vocabless hub FOLDER you/mine --push --exist_ok." in refusal(main, "hub", copy, "mine", "--push")
 
 
 def test_without_a_source_or_a_network_the_reason_is_named(checkpoint, hub, tmp_path, monkeypatch) -> None:
