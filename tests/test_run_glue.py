@@ -67,13 +67,13 @@ def test_all_tasks_give_checkpoints_and_a_table_with_three_averages_and_constant
     assert all(f"| average | {name}" in table for name in ("HashFormers", "EELBERT base", "EELBERT small"))
     assert "MNLI: validation_mismatched has 10 rows, the official one 9,832" in table
     top = read_results(finished)
-    assert set(top["scores"]) == set(GLUE)
+    assert set(top["runs"]) == set(GLUE)
     labels = load_dataset("parquet", data_files=str(glue / "sst2" / "validation.parquet"), split="train")["label"]
     share = max(np.mean(labels), 1 - np.mean(labels))
     assert top["constant_baselines"]["sst2"]["accuracy"] == pytest.approx(share)
     assert f"{100 * share:.1f}" in table
-    assert set(top["scores"]["mnli"]["42"]) == {"accuracy", "accuracy_mm"}
-    assert set(top["scores"]["stsb"]["42"]) == {"pearson", "spearman"}
+    assert {"accuracy", "accuracy_mm"} <= set(top["runs"]["mnli"]["42"]["measures"])
+    assert [row["metric"] for row in top["table"] if row["task"] == "stsb"] == ["pearson", "spearman"]
     assert {"torch", "evaluate", "scipy", "scikit-learn"} <= set(top["versions"])
     assert top["arguments"]["learning_rate"] == 4.4e-4  # chosen for 128 wide
     folder = finished / "sst2" / "seed-42"
@@ -93,7 +93,7 @@ def test_the_same_command_reads_what_is_finished_and_seeds_but_no_processes_may_
     assert started == []
     run(finished, "--data_dir", glue, "--task_name", "rte", "sst2", "--seeds", "2")
     assert [Path(folder).parts[-2:] for folder in started] == [("rte", "seed-43"), ("sst2", "seed-43")]
-    assert list(read_results(finished)["scores"]["rte"]) == ["42", "43"]
+    assert list(read_results(finished)["runs"]["rte"]) == ["42", "43"]
     monkeypatch.setattr(TrainingArguments, "world_size", 2)
     monkeypatch.setattr(TrainingArguments, "main_process_first", lambda *_, **__: nullcontext())
     with pytest.raises(SystemExit, match=r"differs in world_size \(1 in the folder, 2 now\)"):

@@ -61,20 +61,21 @@ def test_all_stands_for_every_task_and_no_task_comes_twice():
 def test_seeds_are_summarised_by_their_mean_with_the_samples_deviation():
     values = [0.70, 0.71, 0.78]
     results = {"sst2": {str(seed): run(accuracy=value) for seed, value in enumerate(values)}}
-    of_task = summarise(results).loc["sst2", "accuracy"]
-    assert of_task["mean"] == pytest.approx(0.73)
-    assert of_task["deviation"] == pytest.approx(((0.03**2 + 0.02**2 + 0.05**2) / 2) ** 0.5)
+    (of_task,) = (row for row in summarise(results) if row.task == "sst2")
+    assert of_task.mean == pytest.approx(0.73)
+    assert of_task.deviation == pytest.approx(((0.03**2 + 0.02**2 + 0.05**2) / 2) ** 0.5)
     assert "| sst2 | accuracy | 73.0 ± 4.4 | " in Report(results, {}).as_markdown()
     assert "| sst2 | accuracy | 50.0 | " in Report({"sst2": {"1": run(accuracy=0.5)}}, {}).as_markdown()
     halves = {task: {name: value / 2 for name, value in metrics.items()} for task, metrics in METRICS.items()}
     results = {task: {"1": run(**metrics), "2": run(**halves[task])} for task, metrics in METRICS.items()}
     del results["wnli"]["2"]  # so the second seed has no average
-    alone, first = summarise(results).loc["average", "HashFormers"], average("HashFormers", METRICS)
-    assert alone["mean"] == first and np.isnan(alone["deviation"])
+    first = average("HashFormers", METRICS)
+    (alone,) = (row for row in summarise(results) if row.metric == "HashFormers")
+    assert (alone.mean, alone.deviation) == (first, None)
     results["wnli"]["2"] = run(**halves["wnli"])
-    of_averages = summarise(results).loc["average", "HashFormers"]
-    assert of_averages["mean"] == pytest.approx(statistics.mean([first, first / 2]))
-    assert of_averages["deviation"] == pytest.approx(statistics.stdev([first, first / 2]))
+    (both,) = (row for row in summarise(results) if row.metric == "HashFormers")
+    assert both.mean == pytest.approx(statistics.mean([first, first / 2]))
+    assert both.deviation == pytest.approx(statistics.stdev([first, first / 2]))
 
 
 def run(**metrics):
@@ -92,7 +93,8 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
     assert text.count("SST-2: one.") == 1
     assert text.startswith("a model\n")
     content = json.loads(json.dumps(report.as_json()))
-    assert content["summary"]["sst2"]["accuracy"] == {"center": 0.8125, "deviation": None}
+    (row,) = content["table"]
+    assert (row["task"], row["metric"], row["mean"], row["deviation"]) == ("sst2", "accuracy", 0.8125, None)
     assert content["constant_baselines"] == {"sst2": {"accuracy": 0.509}}
     assert content["runs"]["sst2"]["42"]["rows"] == {"accuracy": 872} and "log" not in content["runs"]["sst2"]["42"]
 
@@ -100,10 +102,10 @@ def test_the_table_shows_figures_constant_baselines_notes_and_what_averages_lack
 @pytest.mark.parametrize("name", ["average", "sst2"])  # of averages, and of a task
 def test_own_data_may_have_a_name_that_glue_uses(name):
     report = Report({name: {"42": run(accuracy=0.5) | {"rows": {"accuracy": 30}, "is_own_data": True}}}, {})
-    content = report.as_json()
-    assert content["summary"] == {name: {"accuracy": {"center": 0.5, "deviation": None}}}
-    assert content["intervals"][name]["accuracy"][0] < 0.5 < content["intervals"][name]["accuracy"][1]
-    assert content["averages"] == content["missing_for_averages"] == {} and "No " not in report.as_markdown()
+    (row,) = report.as_json()["table"]
+    low, high = row["interval"]
+    assert (row["task"], row["mean"]) == (name, 0.5) and low < 0.5 < high
+    assert "No " not in report.as_markdown()
 
 
 def test_scores_of_test_rows_stand_below_the_others_as_a_mean_over_the_seeds():
