@@ -14,7 +14,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 from vocabless.training.finetuning.rows.glue import GLUE
 from vocabless.training.finetuning.tasks.problems import PROBLEMS, Regression
-from vocabless.training.finetuning.trainers import teacher
+from vocabless.training.finetuning.trainers import task_trainer
 from vocabless.training.finetuning.trainers.teacher import TaskTeacher
 from vocabless.training.trainer import ResumableTrainer
 
@@ -193,7 +193,7 @@ def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(tmp_pat
     assert results["measures"]["accuracy"] == 1
     assert [row["label"] for row in predictions_of(taught)] == held_out["label"]
 
-    monkeypatch.setattr(teacher, "GOLD_WEIGHT", 0)
+    monkeypatch.setattr(task_trainer, "GOLD_WEIGHT", 0)
     sizes, compute = [], TaskTeacher._compute
     monkeypatch.setattr(TaskTeacher, "_compute", lambda *a: sizes.append(len(a[1]["text"])) or compute(*a))
     (tmp_path / "more.txt").write_text("a red house\n\na blue stone\n")

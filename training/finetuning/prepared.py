@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase
@@ -12,9 +11,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode
-from vocabless.training.finetuning.trainers.adversarial import AdversarialTrainer
-from vocabless.training.finetuning.trainers.teacher import DistillingTrainer
-from vocabless.training.finetuning.trainers.weighted_rows import WeightedTrainer
+from vocabless.training.finetuning.trainers.task_trainer import TaskTrainer
 from vocabless.training.load import Loaded, is_checkpoint
 from vocabless.training.trainer import LossBar, ResumableTrainer, logits_only
 
@@ -60,19 +57,17 @@ class Prepared:
         wide = getattr(getattr(model, "classifier", None), "wide", None)
         if wide is not None:
             wide.requires_grad_(False)
-        problem = self.data.problem
-        options: dict[str, Any] = {
-            "model": model,
-            "args": training,
-            "train_dataset": rows,
-            "eval_dataset": self.validation_rows.get(""),
-            "data_collator": self.collator,
-            "compute_metrics": problem.compute_metrics,
-            "preprocess_logits_for_metrics": logits_only,
-        }
-        kind = WeightedTrainer if self.data.train.weights is not None else AdversarialTrainer
-        kind = kind if self.arguments.teacher is None else DistillingTrainer
-        trainer = kind(problem, self.epsilon, **options)
+        trainer = TaskTrainer(
+            self.data.problem,
+            self.epsilon,
+            model=model,
+            args=training,
+            train_dataset=rows,
+            eval_dataset=self.validation_rows.get(""),
+            data_collator=self.collator,
+            compute_metrics=self.data.problem.compute_metrics,
+            preprocess_logits_for_metrics=logits_only,
+        )
         if trainer.pop_callback(ProgressCallback):
             trainer.add_callback(LossBar)
         if self.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:

@@ -2,44 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-
-from vocabless.training.finetuning.tasks.problems import Problem
-from vocabless.training.trainer import ResumableTrainer
-
-
-class AdversarialTrainer(ResumableTrainer):
-    """A Trainer whose loss may be `adversarial_loss`.
-
-    Args:
-        problem: of the rows.
-        epsilon: how far the embeddings of a text are moved; 0 does not move them. Nothing is moved where FSDP or
-            DeepSpeed divides the model among processes: a step of theirs has one backward pass.
-        options: of the Trainer.
-    """
-
-    def __init__(self, problem: Problem, epsilon: float, **options: Any) -> None:
-        super().__init__(**options)
-        self._problem = problem
-        self._epsilon = 0.0 if self.is_sharded else epsilon
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        """Returns the loss of a batch, and the model's outputs if asked to."""
-        if return_outputs or not (self._epsilon and model.training):
-            return self.clean_loss(model, inputs, return_outputs, num_items_in_batch)
-        layer = cast(Any, self.model).get_input_embeddings()
-        return adversarial_loss(
-            layer, lambda: self.clean_loss(model, dict(inputs), num_items_in_batch=num_items_in_batch), self._epsilon
-        )
-
-    def clean_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
-        """Returns the loss of a batch as it is, and the model's outputs if asked to."""
-        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
 
 
 def adversarial_loss(layer: nn.Module, compute: Callable[[], Tensor], epsilon: float) -> Tensor:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from textwrap import shorten
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from datasets import Dataset
 from numpy.typing import NDArray
-from torch import Tensor
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from vocabless.hub_connection import offline_without_hub
@@ -27,14 +26,11 @@ from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTra
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, TaskData
 from vocabless.training.finetuning.tasks.metrics import Scores
 from vocabless.training.finetuning.tasks.problems import Problem
-from vocabless.training.finetuning.trainers.adversarial import AdversarialTrainer
+from vocabless.training.finetuning.trainers.task_trainer import IS_GOLD, TEACHER_LOGITS
 from vocabless.training.output_cache import add_outputs, fingerprint
 
-TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # further entries of encoded rows and batches
-GOLD_WEIGHT = 0.5  # of the loss of the labels; the loss of the teacher has the rest
 SEED = 42  # of corrupted copies, fixed: all seeds of a run learn from the same copies
 REMOVED, SPAN, LONGEST_SPAN = 0.1, 0.25, 5  # probability for each word, and for each text; words
-TEMPERATURE = 2.0  # divides both logits in the loss against the teacher; numbers have none
 GENERIC = re.compile(r"LABEL_\d+|-?\d+")  # transformers' default names of labels, and numbers
 
 
@@ -213,34 +209,3 @@ def corrupted(text: str, chance: random.Random) -> str:
     if len(kept) == len(words):
         del kept[chance.randrange(len(kept))]
     return " ".join(kept)
-
-
-class DistillingTrainer(AdversarialTrainer):
-    """A Trainer that learns labels and logits, see `distillation_loss`, and evaluates on the labels alone."""
-
-    def __init__(self, problem: Problem, epsilon: float, **options: Any) -> None:
-        super().__init__(problem, epsilon, **options)
-        self._set_signature_columns_if_needed()
-        cast(Any, self)._signature_columns += [TEACHER_LOGITS, IS_GOLD]  # else removed: no model takes them
-
-    def clean_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
-        """Returns the loss of a batch as it is, and the model's outputs if asked to."""
-        if TEACHER_LOGITS not in inputs:  # of an evaluation
-            return super().clean_loss(model, inputs, return_outputs, num_items_in_batch)
-        inputs = dict(inputs)
-        targets, teacher, is_gold = (inputs.pop(name) for name in ("labels", TEACHER_LOGITS, IS_GOLD))
-        outputs = model(**inputs)
-        weights = GOLD_WEIGHT * is_gold
-        loss = distillation_loss(self._problem, outputs.logits.float(), targets, teacher, weights, TEMPERATURE)
-        return (loss, outputs) if return_outputs else loss
-
-
-def distillation_loss(
-    problem: Problem, logits: Tensor, targets: Tensor, teacher_logits: Tensor, weights: Tensor, temperature: float
-) -> Tensor:
-    """Returns the mean over n rows of w·(loss of the label) + (1 − w)·(loss against the teacher).
-
-    Logits are (n, labels); weights w, (n,) in 0–1, are 0 for a row without a label. For the temperature see `Problem`.
-    """
-    taught = problem.teacher_losses(logits, teacher_logits, temperature)
-    return (weights * problem.losses(logits, targets) + (1 - weights) * taught).mean()

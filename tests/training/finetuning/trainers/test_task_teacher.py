@@ -19,16 +19,13 @@ from vocabless import VocablessForSequenceClassification, load_config, load_toke
 from vocabless.training.finetuning.tasks.arguments import GlueTrainingArguments
 from vocabless.training.finetuning.tasks.data import Examples, TaskData, encode
 from vocabless.training.finetuning.tasks.problems import MultiLabel, Regression, SingleLabel
-from vocabless.training.finetuning.trainers.teacher import (
+from vocabless.training.finetuning.trainers.task_trainer import (
     IS_GOLD,
     TEACHER_LOGITS,
-    DistillingTrainer,
-    TaskTeacher,
+    TaskTrainer,
     distillation_loss,
-    label_order,
-    read_unlabelled,
-    with_logits,
 )
+from vocabless.training.finetuning.trainers.teacher import TaskTeacher, label_order, read_unlabelled, with_logits
 from vocabless.training.output_cache import CACHE
 
 LABELS = ["a", "b", "c"]
@@ -105,8 +102,8 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch_with_the_loss_
             lr_scheduler_type="constant", learning_rate=1e-2, max_grad_norm=0, dataloader_pin_memory=False,
             per_device_train_batch_size=size, gradient_accumulation_steps=4 // size,
         )  # fmt: skip
-        trainer = DistillingTrainer(
-            problem, 0.0, model=model, args=training, train_dataset=train_set,
+        trainer = TaskTrainer(
+            problem, model=model, args=training, train_dataset=train_set,
             data_collator=DataCollatorWithPadding(load_tokenizer(VARIANT)),
         )  # fmt: skip
         if size == 4:

@@ -1,4 +1,4 @@
-"""Fine-tuning on rows that count more than others."""
+"""The loss of rows that count more than others."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from transformers import DataCollatorWithPadding, TrainingArguments
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.training.finetuning.tasks.data import WEIGHT
 from vocabless.training.finetuning.tasks.problems import SingleLabel
-from vocabless.training.finetuning.trainers.weighted_rows import WeightedTrainer
+from vocabless.training.finetuning.trainers.task_trainer import TaskTrainer
 
 TEXTS = {"a red house": 0, "a blue river": 1, "no": 1}
 
@@ -20,7 +20,7 @@ def test_a_row_of_weight_three_has_the_loss_and_gradient_of_the_row_three_times(
     rows = [{"input_ids": tokenizer(text)["input_ids"], "label": label} for text, label in TEXTS.items()]
     weighted = [{**row, WEIGHT: scale * weight} for row, weight in zip(rows, (3.0, 1.0, 1.0), strict=True)]
     collate = DataCollatorWithPadding(tokenizer)
-    trainer = WeightedTrainer(
+    trainer = TaskTrainer(
         SingleLabel(["cold", "warm"]), model=model, train_dataset=weighted, data_collator=collate, epsilon=0.0,
         args=TrainingArguments(str(tmp_path), report_to="none", use_cpu=True),
     )  # fmt: skip
