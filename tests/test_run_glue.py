@@ -156,7 +156,7 @@ def test_a_file_with_semicolons_in_latin_1_becomes_a_model_whose_card_shows_no_r
     printed = capsys.readouterr().out
     assert (
         "Data beasts: 36 training rows and 4 validation rows, text in 'text'; single_label_classification with 2 "
-        "labels (0, 1), inferred from the labels; --problem_type changes it.\n"
+        "labels (0 and 1), inferred from the labels; --problem_type changes it.\n"
     ) in printed
     assert "hashformer-lsh-proj-tiny from random weights, " in (output / "table.md").read_text()
     assert folder == output / "beasts" / "seed-42" and f"Model: {folder}\n" in printed

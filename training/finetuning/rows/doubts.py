@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Any
 
 from datasets import Dataset
@@ -53,8 +53,8 @@ def rejections(table: Dataset, used: Sequence[str]) -> Iterator[str]:
             known = [*takewhile(lambda cell: cell in {*ACCEPTED, *REJECTED, ""}, cells)]
             count = sum(cell in REJECTED for cell in known) if len(known) == len(table) else 0
             if count:
-                are = "1 row is" if count == 1 else f"{count:,} rows are"
-                yield f"{are} rejected by the column {name!r}, but read; drop those that are wrong"
+                rows = f"{count:,} of {len(table):,} rows"
+                yield f"{rows} are rejected by the column {name!r}, but read; drop those that are wrong"
 
 
 def is_row(table: Dataset, names: Sequence[str]) -> bool:
@@ -114,8 +114,8 @@ def _of_problem(task: TaskData, cells: Sequence[Any]) -> Iterator[str]:
         parts = Counter(part for name in labels for part in {*_parts(name, separator)})
         known = [parts[part] > 1 for name in several for part in _parts(name, separator)]
         if several and sum(known) > len(known) / 2:
-            shown = enumerated([repr(short(name)) for name in several[:3]])
-            yield f"labels such as {shown} seem to be several in a cell; --label_separator {separator!r} divides them"
+            seem = f"labels such as {_shown(several)} seem to be several in a cell"
+            yield f"{seem}; --label_separator {separator!r} divides them"
 
 
 def _of_names(task: TaskData) -> Iterator[str]:
@@ -125,14 +125,10 @@ def _of_names(task: TaskData) -> Iterator[str]:
         forms.setdefault(name.casefold(), []).append(name)
     if alike := ["/".join(names) for names in forms.values() if len(names) > 1]:
         yield f"labels differ by case alone: {enumerated(alike)}"
-    labels = task.train.labels or []
-    counts = Counter(name for label in labels for name in Problem.names_in(label))
+    counts = Counter(name for label in task.train.labels or [] for name in Problem.names_in(label))
     if single := [name for name, count in counts.items() if count == 1]:
-        shown = enumerated([repr(short(name)) for name in single[:3]])
-        are_first = len(single) < min(3, len(counts)) and labels[: len(single)] == single
-        remedy = "drop the first row if it is a second header" if are_first else "add rows, or drop such labels"
-        rows = "one row" if len(single) == 1 else "one row each"
-        yield f"{_have(len(single), 'label')} only {rows}, such as {shown}; {remedy}"
+        labels = f"{len(single):,} of {len(counts):,} labels have one row only, such as {_shown(single)}"
+        yield f"{labels}; add rows, or drop such labels and second headers"
 
 
 def _contradictions(examples: Examples) -> Iterator[str]:
@@ -143,10 +139,9 @@ def _contradictions(examples: Examples) -> Iterator[str]:
             name = ", ".join(sorted(label)) or "none" if isinstance(label, list) else str(label)
             found.setdefault(tuple(" ".join(text.casefold().split()) for text in texts), {}).setdefault(name, texts[0])
     if wrong := [labels for labels in found.values() if len(labels) > 1]:
-        number = "two labels" if all(len(labels) == 2 for labels in wrong) else "several labels"
-        names, text = enumerated([repr(short(name)) for name in wrong[0]]), short(next(iter(wrong[0].values())))
-        remedy = "drop the wrong rows; labels that are all right go into one cell, see --label_separator"
-        yield f"{_have(len(wrong), 'text')} {number}, such as {text!r} ({names}); {remedy}"
+        text = short(next(iter(wrong[0].values())))
+        texts = f"{len(wrong):,} of {len(found):,} texts have several labels, such as {text!r} ({_shown(wrong[0])})"
+        yield f"{texts}; drop the wrong rows; labels that are all right go into one cell, see --label_separator"
 
 
 def _unlearned(task: TaskData) -> Iterator[str]:
@@ -159,8 +154,8 @@ def _unlearned(task: TaskData) -> Iterator[str]:
             yield f"{rows}, {enumerated(names)}, which count as mistakes"
 
 
-def _have(count: int, noun: str) -> str:
-    return f"1 {noun} has" if count == 1 else f"{count:,} {noun}s have"
+def _shown(names: Iterable[str]) -> str:
+    return enumerated([repr(short(name)) for name in islice(names, 3)])
 
 
 def _holds_texts(table: Dataset, column: str) -> bool:

@@ -153,12 +153,8 @@ def _read_numbers(cells: Cells, problem_type: str | None) -> tuple[Value, Cells]
             is_code = dtype == "float64" and problem_type not in (None, Regression.name)
             if not is_code or all(float(cell).is_integer() for cell in known):
                 return Value(dtype), [None if cell is None else read(cell) for cell in cells]
-    has_mark = any(re.search("[,%]", cell) for cell in known)
-    if (
-        has_mark
-        and problem_type in (None, Regression.name)
-        and any(all(re.fullmatch(pattern, cell) for cell in known) for pattern in _WRITTEN_NUMBERS)
-    ):
+    are_written = any(all(re.fullmatch(pattern, cell) for cell in known) for pattern in _WRITTEN_NUMBERS)
+    if are_written and problem_type in (None, Regression.name) and any(re.search("[,%]", cell) for cell in known):
         numbers = [None if cell is None else float(cell.rstrip("% \u00a0").replace(",", ".")) for cell in cells]
         if problem_type is not None or not are_codes(numbers):
             return Value("float64"), numbers

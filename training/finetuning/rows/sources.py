@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from datasets import Dataset
@@ -30,7 +29,6 @@ from vocabless.training.finetuning.rows.labels import Cells, parse_labels, read_
 from vocabless.training.finetuning.tasks.arguments import DataArguments, DataSource
 from vocabless.training.finetuning.tasks.columns import (
     LABEL_COLUMNS,
-    PAIR_COLUMNS,
     TEXT_COLUMNS,
     Wanted,
     enumerated,
@@ -63,14 +61,16 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
             validation rows have labels that the training rows lack.
     """
     name, tables = data_name(arguments), _read_tables(arguments)
-    texts, labels = _columns(tables, arguments)
-    problem, examples, cells, notes = _read_splits(tables, texts, labels, arguments)
+    train = tables["train"]
+    texts, labels, notes = _columns(train, arguments)
+    problem, examples, cells, of_splits = _read_splits(tables, texts, labels, arguments)
     _check_names(problem, examples.get("validation"))
     test = {"": examples["test"]} if "test" in examples else {}
     task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
-    if is_row(tables["train"], [*texts, *labels]):
+    notes += of_splits
+    if is_row(train, [*texts, *labels]):
         notes.append("the names of columns seem to be a row, which is not read; write names above it as the first line")
-    notes += [*rejections(tables["train"], [*texts, *labels]), *doubts(task, cells["train"], arguments.problem_type)]
+    notes += [*rejections(train, [*texts, *labels]), *doubts(task, cells["train"], arguments.problem_type)]
     task = replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
     return choose_validation(task, arguments, scores_folds, examples.get("validation"))
 
@@ -79,20 +79,22 @@ def _read_splits(
     tables: dict[str, Dataset], texts: list[str], labels: list[str], arguments: DataArguments
 ) -> tuple[Problem, dict[str, Examples], dict[str, Cells], list[str]]:
     """Returns the problem of the labels, the examples of each split, their cells of labels, and footnotes on them."""
-    tables = {split: _with_names(table, [*texts, *labels]) for split, table in tables.items()}
-    left_out = {split: rows_left_out(table, [*texts, *labels]) for split, table in tables.items()}
-    examples = {
-        split: _read(table, split, texts, labels, arguments.group_column).select(
-            [row for row in range(len(table)) if row not in left_out[split]]
-        )
-        for split, table in tables.items()
-    }
+    used = [*texts, *labels]
+    left_out: dict[str, dict[int, str]] = {}
+    examples: dict[str, Examples] = {}
+    for split, table in tables.items():
+        # Names may be written in another case, or with white space.
+        others = {column: name for name in used for column in named(table.column_names, name) if column != name}
+        tables = {**tables, split: (table := table.rename_columns(others))}
+        left_out[split] = rows_left_out(table, used)
+        kept = [row for row in range(len(table)) if row not in left_out[split]]
+        examples[split] = _read(table, split, texts, labels, arguments.group_column).select(kept)
     cells = {split: part.labels for split, part in examples.items() if part.labels is not None}
     problem, parsed = parse_labels(cells, labels, tables["train"].features[labels[0]], arguments)
     examples |= {split: replace(examples[split], labels=parts) for split, parts in parsed.items()}
-    notes = _inferred_columns(texts, labels, arguments)
+    notes = []
     for split, part in examples.items():
-        errors = errors_in(tables[split], [*texts, *labels])
+        errors = errors_in(tables[split], used)
         _check_empty_rows(part, split, arguments, left_out[split], errors)
         reasons = Counter(left_out[split].values())
         rows = f"{len(tables[split]):,} {'training' if split == 'train' else split} rows"
@@ -116,19 +118,24 @@ def _check_names(problem: Problem, validation: Examples | None) -> None:
         )
 
 
-def _columns(tables: dict[str, Dataset], arguments: DataArguments) -> list[list[str]]:
-    """Returns the columns of the texts and those of the labels, which the training rows have."""
-    train = tables["train"]
+def _columns(train: Dataset, arguments: DataArguments) -> tuple[list[str], list[str], list[str]]:
+    """Returns the columns of the texts, those of the labels, and a footnote if names did not tell them."""
     texts = text_columns(train.column_names, arguments.text_column)
     _check_no_tags(train, texts)
     labels: Sequence[str] = arguments.label_column or ()
     if found := _of_two(train, texts, labels):
-        texts, labels = found
+        text, label = found
+        return (
+            [text],
+            [label],
+            [f"the text is {text!r} and the label {label!r}; --text_column and --label_column change it"],
+        )
     wanted = (texts, TEXT_COLUMNS, "--text_column"), (labels, LABEL_COLUMNS, "--label_column")
-    return _find_columns(train, "train", *wanted)
+    texts, labels = _find_columns(train, "train", *wanted)
+    return texts, labels, []
 
 
-def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tuple[list[str], list[str]] | None:
+def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tuple[str, str] | None:
     """Returns the text and the label column of a table of two, if the name of one is known, or one has longer texts.
 
     None for any other table, where names tell both, and where the user gave names that it has not.
@@ -143,31 +150,16 @@ def _of_two(train: Dataset, texts: Sequence[str], labels: Sequence[str]) -> tupl
         return None
     if text or label:
         (other,) = (name for name in names if name not in (text, label))
-        return [text or other], [label or other]
+        return text or other, label or other
     cells = {name: [str(cell) for cell in train[name]] for name in names}
     text, label = sorted(names, key=lambda name: -sum(map(len, cells[name])))
     has_classes = 4 <= 2 * len({*cells[label]}) <= len({*cells[text]})
-    return ([text], [label]) if has_classes and column_type(train.features[text]) in STRING_TYPES else None
-
-
-def _inferred_columns(texts: Sequence[str], labels: Sequence[str], arguments: DataArguments) -> list[str]:
-    """Returns a footnote if a column was found neither by a name that the user gave nor by a usual one."""
-    given = arguments.text_column or (), arguments.label_column or ()
-    known = [*TEXT_COLUMNS, *LABEL_COLUMNS, *chain(*PAIR_COLUMNS, *given)]
-    if all(any(named([column], name) for name in known) for column in (*texts, *labels)):
-        return []
-    return [f"the text is {texts[0]!r} and the label {labels[0]!r}; --text_column and --label_column change it"]
+    return (text, label) if has_classes and column_type(train.features[text]) in STRING_TYPES else None
 
 
 def _find_columns(table: Dataset, where: str, *wanted: Wanted) -> list[list[str]]:
     """See `find_columns`."""
     return find_columns(table.column_names, where, *wanted, are_row=lambda: is_row(table, table.column_names))
-
-
-def _with_names(table: Dataset, names: Sequence[str]) -> Dataset:
-    """Returns a table in which columns have the names that others have in another case, or with white space."""
-    found = {column: name for name in names for column in named(table.column_names, name) if column != name}
-    return table.rename_columns(found)
 
 
 def _read(table: Dataset, split: str, texts: Sequence[str], labels: Sequence[str], group: str | None) -> Examples:
@@ -189,10 +181,8 @@ def describe_own_data(task: TaskData, problem_type: str | None) -> str:
     """
     if not task.is_own:
         return ""
-    names = ", ".join(" ".join(name.split()) for name in task.problem.labels[:5]) + (
-        ", …" if len(task.problem.labels) > 5 else ""
-    )
-    labels = f" with {len(task.problem.labels)} labels ({names})" if task.problem.labels else ""
+    names = [" ".join(name.split()) for name in task.problem.labels]
+    labels = f" with {len(names)} labels ({enumerated(names)})" if names else ""
     origin = ", inferred from the labels; --problem_type changes it" if problem_type is None else ""
     columns = " and ".join(repr(column) for column in task.text_columns)
     rows = f"{len(task.validation['']):,} {'of them scored' if task.is_cross_validated else 'validation rows'}"
@@ -231,11 +221,7 @@ def _read_tables(arguments: DataArguments) -> dict[str, Dataset]:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         if tagged := next((file for file in files.values() if file and suffix_of(file) in TAG_FILES), None):
             raise ValueError(f"the file {tagged!r} has a word and its tag in each line; {TAGGER}")
-        return {
-            split: read_files([file], arguments.text_format).flatten()
-            for split, file in files.items()
-            if file is not None
-        }
+        return {split: read_files([file], arguments.text_format).flatten() for split, file in files.items() if file}
     hub_id = str(arguments.dataset_name)
     splits = load_hub(hub_id, "data set", "check --dataset_name.")
     tables = {split: splits[split] for split in SPLITS if split in splits and len(splits[split])}

@@ -42,8 +42,8 @@ def load_file(file, **options):
     (["a, b", "a", "b"] * 2, "labels such as 'a, b' seem to be several in a cell; --label_separator ',' divides them"),
     (["a;b;", "b;"] * 3, "labels such as 'a;b;' and 'b;' seem to be several in a cell; --label_separator ';' divides"),
     (["a\nb", "a", "b"] * 2, r"labels such as 'a\nb' seem to be several in a cell; --label_separator '\n' divides"),
-    (["Kind", *XY], "1 label has only one row, such as 'Kind'; drop the first row if it is a second header."),
-    ([*XY, "v", "w"], "2 labels have only one row each, such as 'v' and 'w'; add rows, or drop such labels."),
+    (["Kind", *XY], "1 of 3 labels have one row only, such as 'Kind'; add rows, or drop such labels"),
+    ([*XY, "v", "w"], "2 of 4 labels have one row only, such as 'v' and 'w'; add rows, or drop such labels"),
     ([*XY, "X", "X"], "mine: labels differ by case alone: X/x."),
 ])  # fmt: skip
 def test_labels_that_may_mean_something_else_are_told(cells, sentence, tmp_path) -> None:
@@ -77,9 +77,11 @@ def test_numbers_with_a_comma_are_told_also_as_several_labels(tmp_path) -> None:
 def test_texts_with_two_labels_are_counted_whatever_their_case_and_space(tmp_path) -> None:
     texts = ["A text", "a  TEXT", "b", "b", "c", "d"]
     _, said = load(tmp_path, {"text": texts, "label": ["x", "y", "y", "x", "x", "y"]})
-    assert said[0].startswith("mine: 2 texts have two labels, such as 'A text' ('x' and 'y'); drop the wrong rows; ")
+    assert said[0].startswith(
+        "mine: 2 of 4 texts have several labels, such as 'A text' ('x' and 'y'); drop the wrong rows; "
+    )
     _, said = load(tmp_path, {"text": texts, "label": [["x", "y"], ["x"], ["y"], ["y"], ["x"], []]})
-    assert said[0].startswith("mine: 1 text has two labels, such as 'A text' ('x, y' and 'x'); ")
+    assert said[0].startswith("mine: 1 of 4 texts have several labels, such as 'A text' ('x, y' and 'x'); ")
     _, said = load(tmp_path, {"text": texts, "label": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5]})
     assert "copies" in said[0] and "labels" not in " ".join(said)
 
@@ -100,7 +102,7 @@ def test_rows_that_an_annotator_rejected_are_left_out_and_counted(tmp_path) -> N
 def test_rows_that_another_column_rejects_are_told(tmp_path) -> None:
     for state in (["Approved", "Rejected", "Submitted"], ["submitted", "discarded", None]):
         task, said = load(tmp_path, {"label": XY, "status": state * 2})
-        assert said == ["mine: 2 rows are rejected by the column 'status', but read; drop those that are wrong."]
+        assert said == ["mine: 2 of 6 rows are rejected by the column 'status', but read; drop those that are wrong."]
         assert len(task.train) == 6
     assert load(tmp_path, {"label": XY, "status": ["approved"] * 6, "kind": ["reject", "other"] * 3})[1] == []
     assert load(tmp_path, {"label": ["approved", "rejected"] * 3})[1] == []
