@@ -136,20 +136,17 @@ def distill_task(
     them.
     """
     name, train = str(arguments.teacher).replace("{task}", data.name), data.train
-    parts = [(LABELLED, train, rows)]
-    others = [(COPIES, Examples(*corrupted_copies(train.texts, train.pairs, n))) for n in range(arguments.augment)]
-    if data.unlabelled is not None:
-        others = [(UNLABELLED, data.unlabelled), *others]
-    for kind, examples in others:
-        labelled = replace(examples, labels=(train.labels or [])[:1] * len(examples))  # a batch needs some for all
-        parts.append((kind, examples, encode(labelled)))
+    parts = [(LABELLED, train)] + ([] if data.unlabelled is None else [(UNLABELLED, data.unlabelled)])
+    parts += [(COPIES, Examples(*corrupted_copies(train.texts, train.pairs, n))) for n in range(arguments.augment)]
     counts: dict[str, int] = {}
     taught: EncodedRows = []
     scores: Scores = {}
     with training.main_process_first(desc="teacher"):
         teacher = TaskTeacher(name, data.problem, training, arguments.trust_remote_code)
-        for kind, examples, encoded in parts:
+        for kind, examples in parts:
             counts[kind] = counts.get(kind, 0) + len(examples)
+            labels = (train.labels or [])[:1] * len(examples)  # a batch needs some for all
+            encoded = rows if kind == LABELLED else encode(replace(examples, labels=labels))
             taught += with_logits(encoded, teacher.logits(examples, kind), kind == LABELLED)
         for suffix, examples in data.validation.items():
             of_split = data.problem.score(teacher.logits(examples, "validation rows"), data.targets(examples))
