@@ -1,6 +1,7 @@
 """What the estimators for scikit-learn take: texts, labels and weights, of numpy, pandas, Polars or Arrow."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,27 @@ from sklearn.utils.multiclass import check_classification_targets
 from vocabless.training.finetuning.tasks.columns import enumerated
 
 
-def listed(rows: Any) -> Any:
-    """Returns a column of Arrow as a list, and all else as it is."""
-    return rows.to_pylist() if hasattr(rows, "to_pylist") and not hasattr(rows, "column_names") else rows
+def listed(rows: Any, what: str) -> Any:
+    """Returns rows, those of Arrow and of Python as a list; raises an error for what has no order of rows."""
+    if isinstance(rows, str | Mapping | AbstractSet):
+        raise ValueError(
+            f"{what} are a list, but here is one {type(rows).__name__}; give a list with one for each text."
+        )
+    if hasattr(rows, "to_pylist") and not hasattr(rows, "column_names"):
+        return rows.to_pylist()
+    return rows if hasattr(rows, "shape") else list(rows)
 
 
 def check_texts(texts: Any) -> list[str]:
     """Returns the texts as a list; raises an error for anything else, and for texts of white space alone."""
-    texts = listed(texts)
-    is_column = not isinstance(texts, str | Mapping | set | frozenset) and len(getattr(texts, "shape", (1,))) == 1
-    rows = list(texts) if is_column else []
+    rows = listed(texts, "texts")
+    if len(getattr(rows, "shape", (1,))) != 1:
+        raise ValueError(f"texts are a list, but here is one {type(rows).__name__} of columns; give one of them.")
+    rows = list(rows)
     wrong = [repr(row) for row in rows if not isinstance(row, str)]
     if wrong or not rows:
-        kind = wrong[0] if wrong else "nothing" if is_column else f"one {type(texts).__name__}"
-        raise ValueError(f"texts are a list of strings, but here is {kind}; give a list with a string for each text.")
+        found = wrong[0] if wrong else "nothing"
+        raise ValueError(f"texts are a list of strings, but here is {found}; give a string for each text.")
     if blank := [row for row, text in enumerate(rows) if not text.strip()]:
         raise ValueError(f"the texts {enumerated(blank)} are empty; fill them or drop them.")
     return rows
@@ -37,79 +45,56 @@ def read_labels(texts: list[str], labels: Any) -> tuple[NDArray[Any], NDArray[An
     Raises:
         ValueError: a text has no label, the labels are of no class, or all the same.
     """
-    labels = listed(labels)
-    if isinstance(labels, str | Mapping | set | frozenset):
-        kind = type(labels).__name__
-        raise ValueError(f"labels are a list, but here is one {kind}; give a list with a label for each text.")
-    if not hasattr(labels, "shape"):
-        labels = list(labels)
-        if labels and all(isinstance(row, list | tuple) and {*map(type, row)} <= {int, bool} for row in labels):
-            labels = np.asarray(labels) if len({*map(len, labels)}) == 1 else labels  # else told below
+    labels = listed(labels, "labels")
+    is_table = not hasattr(labels, "shape") and any(isinstance(row, list | tuple | set | dict) for row in labels)
+    if is_table and all({*map(type, row)} <= {int, bool} and len(row) == len(labels[0]) for row in labels):
+        labels, is_table = np.asarray(labels), False
     rows = labels.shape[0] if hasattr(labels, "shape") else len(labels)
     if len(texts) != rows:
         raise ValueError(f"{len(texts)} texts have {rows} labels; give each text one label.")
+    if is_table:
+        raise ValueError(
+            "a label is a list; give each text one label, or make a matrix of 0 and 1 of several: "
+            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(labels)."
+        )
     if len(getattr(labels, "shape", ())) == 2 and labels.shape[1] > 1:
         return _columns(labels)
-    column = _column(labels)
+    column: NDArray[Any] = column_or_1d(np.asarray(labels), warn=True)
+    values = np.asarray(labels, object).ravel()  # among strings, numpy makes the text "nan" of a missing one
+    if pd.isna(values).any():
+        raise ValueError("a label is missing (None, NaN or NA); give each text one label.")
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise ValueError("labels are texts and numbers; give one kind alone.")
+    if wrong := [value for value in values if isinstance(value, float) and not value.is_integer()]:
+        raise ValueError(
+            f"labels are numbers such as {wrong[0]:g}; give classes, or fit VocablessRegressor, which gives numbers."
+        )
+    check_classification_targets(column)
     classes = np.unique(column)
     if len(classes) < 2:
         raise ValueError(f"all texts have the label {classes.tolist()[0]!r}; give texts of at least two labels.")
     return classes, column
 
 
-def _column(labels: Any) -> NDArray[Any]:
-    """Returns the labels, (n,); raises an error unless each text has one class."""
-    if not hasattr(labels, "shape") and any(isinstance(label, list | tuple | set | dict) for label in labels):
-        raise ValueError(
-            "a label is a list; give each text one label, or make a matrix of 0 and 1 of several: "
-            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(labels)."
-        )
-    column: NDArray[Any] = column_or_1d(np.asarray(labels), warn=True)
-    values = np.asarray(labels, object).ravel().tolist()  # among strings, numpy makes the text "nan" of a missing one
-    if pd.isna(np.array(values, object)).any():
-        raise ValueError("a label is missing (None, NaN or NA); give each text one label.")
-    texts = [value for value in values if isinstance(value, str)]
-    if texts and len(texts) < len(values):
-        number = next(value for value in values if not isinstance(value, str))
-        raise ValueError(f"labels are texts and numbers, such as {texts[0]!r} and {number!r}; give one kind alone.")
-    if wrong := [value for value in values if isinstance(value, float) and not value.is_integer()]:
-        raise ValueError(
-            f"labels are numbers such as {wrong[0]:g}; give classes, or fit VocablessRegressor, which gives numbers."
-        )
-    check_classification_targets(column)
-    return column
-
-
 def _columns(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Returns the names of a matrix of several labels and its rows (n, labels) of 0 and 1.
-
-    Raises:
-        ValueError: the matrix holds others.
-    """
+    """Returns the names of a matrix of several labels and its rows (n, labels) of 0 and 1; ValueError for others."""
     names = np.asarray(labels.columns if hasattr(labels, "columns") else np.arange(labels.shape[1]))
     matrix = np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)
-    wrong = next((cell for cell in matrix.ravel().tolist() if isinstance(cell, str) or cell not in (0, 1)), None)
-    if wrong is not None:
+    if wrong := [cell for cell in matrix.ravel().tolist() if isinstance(cell, str) or cell not in (0, 1)]:
         raise ValueError(
-            f"labels in several columns are 0 or 1, but here is {wrong!r}; give a column for each label, in which 1 is "
-            "a text that has it."
+            f"labels in several columns are 0 or 1, but here is {wrong[0]!r}; give a column for each label."
         )
     return names, matrix.astype(np.int64)
 
 
 def check_targets(texts: list[str], targets: Any) -> list[float]:
     """Returns the number of each text; raises an error for anything else."""
-    column = np.asarray(listed(targets))
     try:
-        numbers = np.asarray(column_or_1d(column), np.float64)
+        numbers = column_or_1d(np.asarray(listed(targets, "targets")), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        wrong = next((repr(value) for value in column.ravel().tolist() if not isinstance(value, int | float)), "")
-        if column.ndim == 1 and wrong:
-            raise ValueError(
-                f"targets are numbers, but here is {wrong}; give numbers, or fit VocablessClassifier, which gives "
-                "labels."
-            ) from error
-        raise ValueError(f"targets have the shape {column.shape}; give each text one number.") from error
+        raise ValueError(
+            f"targets are no numbers ({error}); give one for each text, or fit VocablessClassifier."
+        ) from error
     if len(numbers) != len(texts) or not np.isfinite(numbers).all():
         raise ValueError(f"{len(texts)} texts have {np.isfinite(numbers).sum()} numbers; give each text one.")
     return [float(number) for number in numbers]
@@ -128,14 +113,17 @@ def weights_of_classes(class_weight: Any, classes: NDArray[Any], labels: NDArray
     """Returns the weight of each text by its label, (n,), or by its labels, (n, labels).
 
     Raises:
-        ValueError: `class_weight` is of another form, names an unknown label, or has no weight of at least 0.
+        ValueError: `class_weight` is of another form, or names an unknown label or a weight below 0.
     """
     is_several = labels.ndim == 2
-    count = len(classes) if is_several else 1
-    form = f"a list of {count} dictionaries, one for each label" if is_several else "a dictionary label → weight"
     tables = class_weight if is_several and isinstance(class_weight, list) else [class_weight]
-    has_form = len(tables) == count and all(isinstance(table, Mapping) for table in tables)
+    has_form = len(tables) == (len(classes) if is_several else 1) and all(isinstance(each, Mapping) for each in tables)
     if not has_form and class_weight != "balanced":
+        form = (
+            f"a list of {len(classes)} dictionaries, one for each label"
+            if is_several
+            else "a dictionary label → weight"
+        )
         raise ValueError(f'class_weight is {class_weight!r}; give "balanced", or {form}.')
     known = [0, 1] if is_several else classes.tolist()
     for label, weight in (item for table in tables if has_form for item in table.items()):
@@ -144,8 +132,6 @@ def weights_of_classes(class_weight: Any, classes: NDArray[Any], labels: NDArray
         if isinstance(weight, str) or not 0 <= weight < float("inf"):
             raise ValueError(f"class_weight of {label!r} is {weight!r}; give a finite number of at least 0.")
     weights: NDArray[np.float64] = compute_sample_weight(class_weight, labels)
-    if not weights.any():
-        raise ValueError("class_weight is 0 for all texts; give some labels a weight above 0.")
     return weights
 
 
@@ -154,13 +140,11 @@ def check_weights(weights: Any, texts: list[str]) -> list[float]:
 
     The strength of the regularisation would depend on their size, but only their ratios are meant.
     """
-    numbers = np.asarray(listed(weights), np.float64)
+    numbers = np.asarray(listed(weights, "weights"), np.float64)
     if numbers.shape != (len(texts),):
         raise ValueError(f"sample_weight has the shape {numbers.shape}; give a number for each of {len(texts)} texts.")
-    wrong = numbers[~(np.isfinite(numbers) & (numbers >= 0))]
-    if len(wrong) or not numbers.any():
-        found = f"{wrong[0]:g}" if len(wrong) else "0 alone"
-        raise ValueError(f"sample_weight has {found}; give finite numbers of at least 0, and some above 0.")
+    if not (np.isfinite(numbers) & (numbers >= 0)).all() or not numbers.any():
+        raise ValueError("the weights of texts are not all finite and at least 0, with some above 0; mend them.")
     numbers = numbers / numbers.max()  # their sum could be too large
     return [float(number) for number in numbers / numbers.mean()]
 
