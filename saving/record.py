@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,11 +40,6 @@ HELD_OUT = {  # scored folds of five → what was scored, if the saved model lea
     1: "Scores on training rows are those of a model that learned four fifths of them, on the rest.",
     5: "Scores on training rows are those of five models: each learned four fifths of them and was scored on the rest.",
 }
-# Facts that a run writes by the names of `CardFacts`.
-RECORDED = (
-    *("seed", "versions", "epochs", "steps", "train_rows", "threshold", "example"),
-    *("from_scratch", "is_pair", "is_own_data", "is_mean_of_weights"),
-)
 # Our name of a metric → the Hub's name, where they differ.
 METRIC_IDS = {"pearson": "pearsonr", "spearman": "spearmanr"}
 METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for name in ("precision", "recall", "f1")}
@@ -54,7 +49,8 @@ METRIC_IDS |= {f"{average}_{name}": name for average in ("micro", "macro") for n
 class CardFacts:
     """Facts about the training of a checkpoint. The templates in model_cards/ read them by these names.
 
-    A fact that is not known keeps its default, and the card leaves it out.
+    A fact that is not known keeps its default, and the card leaves it out. What a run writes under one of these names
+    is that fact, unless `_fine_tuned` or `_pre_trained` makes it of more.
     """
 
     kind: Literal["pre-trained", "fine-tuned", "random", "unknown"]  # of training; it selects sentences of the card
@@ -132,7 +128,8 @@ def card_facts(results: Mapping[str, Any]) -> CardFacts:
         return UNKNOWN_TRAINING
     arguments = results["arguments"]
     facts |= {"learning_rate": arguments["learning_rate"], "length": arguments["max_seq_length"]}
-    facts |= {"seed": arguments.get("seed")} | {name: results[name] for name in RECORDED if name in results}
+    facts = {field.name: results[field.name] for field in fields(CardFacts) if field.name in results} | facts
+    facts = {"seed": arguments.get("seed")} | facts
     return CardFacts(**facts | results.get("about", {}))  # what a person added replaces what the run recorded
 
 
@@ -221,7 +218,7 @@ def _fine_tuned(results: Mapping[str, Any]) -> dict[str, Any]:
         "eval_results": [
             eval_result(name)
             for name, rows in results["rows"].items()
-            if rows >= MIN_ROWS or (results["is_cross_validated"] and not name.startswith(TEST))
+            if rows >= MIN_ROWS or (results.get("scored_folds") and not name.startswith(TEST))
         ],
     }
 
@@ -241,7 +238,7 @@ def _score_table(results: Mapping[str, Any]) -> str:
         "constant baseline is the best score of a model that gives the same answer to every example."
     )
     columns = {"constant baseline": constants}
-    if results["is_cross_validated"] and (models := HELD_OUT.get(results.get("scored_folds", 0))):
+    if models := HELD_OUT.get(results.get("scored_folds", 0)):
         legend += f" {models} This model learned all of them."
     if "head" in results and not _is_head_alone(results):  # whose scores are those of this model
         columns["head alone"] = results["head"]["measures"]

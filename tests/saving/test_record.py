@@ -30,7 +30,6 @@ def results_of(task: str, constant_baselines: dict[str, float], **arguments: obj
         "train_rows": 1234,
         "rows": dict.fromkeys(constant_baselines, 872),
         "intervals": {name: (0.25, 0.3125) for name in constant_baselines},
-        "is_cross_validated": False,
         "is_pair": task in GLUE and len(GLUE[task].texts) > 1,
         "example": [],
         "constant_baselines": constant_baselines,
@@ -91,7 +90,7 @@ def test_mismatched_scores_of_mnli_are_those_of_their_own_split(card_of) -> None
 
 
 def test_a_test_file_has_its_own_rows_beside_the_validation_and_its_scores_are_of_the_split_test(card_of) -> None:
-    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"is_cross_validated": True}
+    results = results_of("beasts", {"f1": 0.5}, train_file="b.csv") | {"scored_folds": 5}
     results["measures"] |= {"test_f1": 0.75, "test_loss": 1.0}
     for rows, splits in ((100, {None: 2 / 7, "test": 0.75}), (99, {None: 2 / 7})):  # too few rows for the metadata
         results |= {"rows": {"f1": 80, "test_f1": rows}, "intervals": {"f1": (0.25, 0.5), "test_f1": (0.5, 0.875)}}
@@ -118,7 +117,7 @@ def test_a_head_alone_has_no_figures_of_training_and_its_scores_stand_once(card_
 def test_a_card_says_how_rows_of_the_training_file_were_scored(card_of) -> None:
     results = results_of("beasts", {"f1": 0.5}, train_file="b.csv")
     for folds, words in ((5, "those of five models: each learned"), (1, "those of a model that learned")):
-        card = card_of(results | {"is_cross_validated": True, "scored_folds": folds})
+        card = card_of(results | {"scored_folds": folds})
         assert words in card.text and "This model learned all of them." in card.text
     assert "This model learned all of them." not in card_of(results | {"scored_folds": 0}).text
 

@@ -266,7 +266,6 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
         "constant_baselines": constants,
         "best_checkpoint": None if state is None else Path(state.best_model_checkpoint or "").name or None,
         "epochs": 0.0 if state is None else state.epoch or 0.0,
-        "is_cross_validated": data.is_cross_validated,
         "scored_folds": data.scored_folds,
         "versions": all_versions(),
     }

@@ -49,7 +49,7 @@ def test_scores_of_folds_are_those_of_a_slow_loop_over_the_folds(flags, folds, t
     keep(MEAN)
     _, results = tune(tmp_path / "whole", "--train_file", data, *settings)
     task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
-    assert task.is_cross_validated and results["is_cross_validated"] and results["scored_folds"] == folds
+    assert task.is_cross_validated and results["scored_folds"] == folds
     assert results["rows"]["accuracy"] == 12 * folds
     losses, right = [], []
     for number, fold in enumerate(training_folds(task)[:folds]):
