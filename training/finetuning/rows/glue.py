@@ -39,25 +39,18 @@ ACCURACY: tuple[str, ...] = ("accuracy",)
 SENTENCES, F1 = ("sentence1", "sentence2"), ("accuracy", "f1")
 MATTHEWS, ENTAILMENT = ("matthews_correlation",), ("entailment", "not_entailment")
 _ROWS = (
-    GlueTask("cola", ("sentence",), ("unacceptable", "acceptable"), MATTHEWS,
-             {"train": 8_551, "validation": 1_043}),
-    GlueTask("sst2", ("sentence",), ("negative", "positive"), ACCURACY,
-             {"train": 67_349, "validation": 872}),
-    GlueTask("mrpc", SENTENCES, ("not_equivalent", "equivalent"), F1,
-             {"train": 3_668, "validation": 408}),
-    GlueTask("stsb", SENTENCES, (), ("pearson", "spearman"),
-             {"train": 5_749, "validation": 1_500}, best_metric="spearman"),
+    GlueTask("cola", ("sentence",), ("unacceptable", "acceptable"), MATTHEWS, {"train": 8_551, "validation": 1_043}),
+    GlueTask("sst2", ("sentence",), ("negative", "positive"), ACCURACY, {"train": 67_349, "validation": 872}),
+    GlueTask("mrpc", SENTENCES, ("not_equivalent", "equivalent"), F1, {"train": 3_668, "validation": 408}),
+    GlueTask("stsb", SENTENCES, (), ("pearson", "spearman"), {"train": 5_749, "validation": 1_500}, "spearman"),
     GlueTask("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), F1,
-             {"train": 363_846, "validation": 40_430}, best_metric="f1"),
+             {"train": 363_846, "validation": 40_430}, "f1"),
     GlueTask("mnli", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), ACCURACY,
              {"train": 392_702, "validation_matched": 9_815, "validation_mismatched": 9_832},
              test_splits=("test_matched", "test_mismatched")),
-    GlueTask("qnli", ("question", "sentence"), ENTAILMENT, ACCURACY,
-             {"train": 104_743, "validation": 5_463}),
-    GlueTask("rte", SENTENCES, ENTAILMENT, ACCURACY,
-             {"train": 2_490, "validation": 277}),
-    GlueTask("wnli", SENTENCES, ("not_entailment", "entailment"), ACCURACY,
-             {"train": 635, "validation": 71}),
+    GlueTask("qnli", ("question", "sentence"), ENTAILMENT, ACCURACY, {"train": 104_743, "validation": 5_463}),
+    GlueTask("rte", SENTENCES, ENTAILMENT, ACCURACY, {"train": 2_490, "validation": 277}),
+    GlueTask("wnli", SENTENCES, ("not_entailment", "entailment"), ACCURACY, {"train": 635, "validation": 71}),
 )  # fmt: skip
 GLUE: dict[str, GlueTask] = {row.name: row for row in _ROWS}
 
@@ -104,13 +97,10 @@ def average(name: str, scores: Mapping[str, Scores]) -> float:
 
 def missing_for(name: str, scores: Mapping[str, Scores]) -> list[str]:
     """Returns what an average needs and the scores of the tasks lack: a whole task, or "task metric"."""
-    missing = []
-    for task, names in AVERAGES[name].items():
-        if task in scores:
-            missing += [f"{task} {metric}" for metric in names if metric not in scores[task]]
-        else:
-            missing.append(task)
-    return missing
+    needed = AVERAGES[name]
+    known = [(task, metric) for task in needed if task in scores for metric in needed[task]]
+    lacking = [f"{task} {metric}" for task, metric in known if metric not in scores[task]]
+    return [*(task for task in needed if task not in scores), *lacking]
 
 
 def load_glue_task(row: GlueTask, data_dir: str | None) -> TaskData:
@@ -145,11 +135,8 @@ def _read_folder(row: GlueTask, data_dir: Path) -> tuple[dict[str, Dataset], lis
     """Returns the splits, and a footnote for each that has another number of rows than the official one."""
     folder = data_dir / row.name
     if not folder.is_dir():
-        names = sorted(path.name for path in data_dir.glob("*/")) if data_dir.is_dir() else []
-        raise ValueError(
-            f"{str(folder)!r} is not a folder ({str(data_dir)!r} holds {', '.join(names) or 'nothing'}); "
-            "check --data_dir."
-        )
+        names = ", ".join(sorted(path.name for path in data_dir.glob("*/"))) or "nothing"
+        raise ValueError(f"{str(folder)!r} is not a folder ({str(data_dir)!r} holds {names}); check --data_dir.")
     tables, footnotes = {}, []
     for split in (*row.splits, *row.test_splits):
         # The name is `train.parquet`, or `train-00000-of-00002.parquet` for each of several files.
@@ -171,8 +158,7 @@ def _read_split(row: GlueTask, table: Dataset, split: str) -> Examples:
     examples = read_examples(table, where, row.texts, () if split in row.test_splits else ("label",))
     if row.labels and examples.labels is not None:
         names = dict(enumerate(row.labels))
-        invalid = sorted({*table["label"]} - {*names}, key=str)
-        if invalid:
+        if invalid := sorted({*table["label"]} - {*names}, key=str):
             raise ValueError(f"the labels {invalid} are outside 0 to {len(row.labels) - 1}; check the files.")
         examples = replace(examples, labels=[names[label] for label in table["label"]])
     empty = next((number for number, values in enumerate(examples.rows()) if None in values), None)

@@ -26,8 +26,7 @@ def score(names: Sequence[str], predictions: Any, references: Any) -> Scores:
     """
     scores: Scores = {}
     for name in names:
-        form, function = METRICS[name]
-        value = function(np.asarray(predictions, form), np.asarray(references, form))
+        value = METRICS[name](np.asarray(predictions), np.asarray(references))
         scores |= value if isinstance(value, dict) else {name: float(value)}
     return scores
 
@@ -54,19 +53,18 @@ def _correlation(function: Any) -> Callable[[Any, Any], Any]:
     """Returns a metric; a side whose numbers are all the same correlates with nothing."""
 
     def correlate(predictions: Any, references: Any) -> Any:
-        sides = predictions, references
+        sides = predictions.astype(np.float64), references.astype(np.float64)
         return 0.0 if any(len(side) < 2 or np.ptp(side) == 0 for side in sides) else function(*sides).statistic
 
     return correlate
 
 
-CLASS, NUMBER, LABELS = np.int64, np.float64, np.bool_
-METRICS: dict[str, tuple[type[np.generic], Callable[[Any, Any], Any]]] = {  # → type of a prediction, and the function
-    "accuracy": (CLASS, _of_classes(metrics.accuracy_score)),
-    "f1": (CLASS, _of_classes(metrics.f1_score, zero_division=0)),  # of class 1; 0 if neither side has it
-    "macro_f1": (CLASS, _of_classes(metrics.f1_score, average="macro", zero_division=0)),
-    "matthews_correlation": (CLASS, _of_classes(metrics.matthews_corrcoef)),
-    "pearson": (NUMBER, _correlation(stats.pearsonr)),
-    "spearman": (NUMBER, _correlation(stats.spearmanr)),
-    "micro_f1": (LABELS, _micro_f1),
+METRICS: dict[str, Callable[[Any, Any], Any]] = {
+    "accuracy": _of_classes(metrics.accuracy_score),
+    "f1": _of_classes(metrics.f1_score, zero_division=0),  # of class 1; 0 if neither side has it
+    "macro_f1": _of_classes(metrics.f1_score, average="macro", zero_division=0),
+    "matthews_correlation": _of_classes(metrics.matthews_corrcoef),
+    "pearson": _correlation(stats.pearsonr),
+    "spearman": _correlation(stats.spearmanr),
+    "micro_f1": _micro_f1,
 }

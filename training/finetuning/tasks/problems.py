@@ -7,6 +7,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -25,6 +26,7 @@ from vocabless.training.trainer import EXACT_LOSS
 ABSENT = -10.0  # logit of a label that the training rows do not have
 TOLERANCE = 1e-3  # of the gradient of a logistic regression; smaller ones take longer and change no score
 Array = NDArray[Any]
+Linear = tuple[Array, Array]  # weight (labels, D) and bias (labels,) of a linear model
 THRESHOLD = 0.5  # see `Problem.threshold`; held-out rows may choose another one
 
 
@@ -104,10 +106,8 @@ class Problem(ABC):
         """Yields one JSON record per example for the predictions file."""
 
     @abstractmethod
-    def fit_linear(
-        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Returns weight (labels, D) and bias (labels,) of a linear model of standardised vectors (n, D) and n targets.
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
+        """Returns a linear model of standardised vectors (n, D) and n targets.
 
         `strength` is the inverse regularisation, above 0, as scikit-learn's C; `weights` (n,) of the rows are its
         `sample_weight`.
@@ -201,9 +201,7 @@ class SingleLabel(Problem):
         counts = np.bincount(np.asarray(targets), minlength=len(self.labels))
         return np.eye(len(self.labels))[np.argsort(-counts, kind="stable")[:2]]
 
-    def fit_linear(
-        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
-    ) -> tuple[Array, Array]:
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
         return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, weights)
 
@@ -225,13 +223,10 @@ class Regression(Problem):
     @classmethod
     def parse_label(cls, label: Any) -> float:
         """Returns the label as a number."""
-        try:
-            number = float(label)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"the label {label!r} is not a number") from error
-        if not math.isfinite(number):
-            raise ValueError(f"the label {label!r} is not a finite number")
-        return number
+        with suppress(TypeError, ValueError):
+            if math.isfinite(number := float(label)):
+                return number
+        raise ValueError(f"the label {label!r} is not a finite number")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -254,9 +249,7 @@ class Regression(Problem):
         """Returns None."""
         return None
 
-    def fit_linear(
-        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
-    ) -> tuple[Array, Array]:
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
         """Returns a ridge regression."""
         model = Ridge(alpha=1 / strength).fit(vectors, targets, sample_weight=weights)
         return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
@@ -322,9 +315,7 @@ class MultiLabel(Problem):
         labels = np.stack(targets)
         return np.concatenate([labels, 1 - labels], axis=1)
 
-    def fit_linear(
-        self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None = None
-    ) -> tuple[Array, Array]:
+    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
         """Returns a logistic regression of each label against the others."""
         columns = np.stack(targets).T.astype(int)
         models = [_logistic_regression(vectors, column, 2, strength, weights) for column in columns]
@@ -346,10 +337,8 @@ class MultiLabel(Problem):
             yield {"labels": labels, "probabilities": _by_label(self.labels, probabilities)}
 
 
-def _logistic_regression(
-    vectors: Any, classes: Array, count: int, strength: float, weights: Array | None
-) -> tuple[Array, Array]:
-    """Returns weight (count, D) and bias (count,) for classes 0 to count − 1, of which some may be absent."""
+def _logistic_regression(vectors: Any, classes: Array, count: int, strength: float, weights: Array | None) -> Linear:
+    """Returns a model of the classes 0 to count − 1, of which some may be absent."""
     weight, bias = np.zeros((count, vectors.shape[1])), np.full(count, ABSENT)
     present = np.unique(classes)
     if len(present) == 1:

@@ -70,11 +70,11 @@ def test_label_names_are_strings_and_whole_floats_lose_their_fraction():
     (SingleLabel, ["a", "b"], "is a list"),
     (SingleLabel, {"a": 1}, "is a dict"),
     (MultiLabel, [["a", "b"]], "is a list"),
-    (Regression, [1.0], r"\[1.0\] is not a number"),
-    (Regression, {"a": 1}, "is not a number"),
+    (Regression, [1.0], r"\[1.0\] is not a finite number"),
+    (Regression, {"a": 1}, "is not a finite number"),
     (Regression, "nan", "'nan' is not a finite number"),
     (Regression, float("inf"), "inf is not a finite number"),
-    (Regression, "many", "'many' is not a number"),
+    (Regression, "many", "'many' is not a finite number"),
 ])  # fmt: skip
 def test_a_label_that_does_not_fit_the_problem_is_refused(problem, label, sentence):
     with pytest.raises(ValueError, match=sentence):
