@@ -47,8 +47,10 @@ def load_tasks(
     """Returns the tasks that the arguments name, with at most the numbers of samples that they allow.
 
     Raises:
-        ValueError: not exactly one source of data is given, its data does not fit, or it does not fit the other flags.
+        ValueError: see `check_model`; not exactly one source of data is given, its data does not fit, or it does not
+            fit the other flags.
     """
+    check_model(arguments)
     flags = [f"--{name}" for name in SOURCES if getattr(data_arguments, name) is not None]
     if len(flags) != 1:
         mistake = f"{' and '.join(flags)} cannot be combined" if flags else "there is nothing to train on"
