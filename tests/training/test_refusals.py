@@ -107,7 +107,7 @@ GLUE = [
     ([*TRAIN, "--validation_file", "unlabelled.jsonl"], "unlabelled.jsonl' has no label in line 1; fill"),
     ([*TRAIN, "--validation_file", "none.csv"], "'none.csv' does not exist"),
     (["--train_file", "moods"], "^[^:]*: 'moods' is a folder; give a .parquet"),
-    ([*TRAIN, "--validation_split_percentage", "0"], "cannot be held out"),
+    ([*TRAIN, "--validation_split_percentage", "0"], "0.0 is out of range; give a number above 0 and at most 50"),
     (["--train_file", "constant.jsonl"], "needs at least 2"),
     ([*BOTH, "--problem_type", "clustering"], "unknown problem type.*; choose one of single_label"),
     ([*BOTH, "--max_seq_length", "513"], "give 3 to 512"),

@@ -127,8 +127,8 @@ def _of_names(task: TaskData) -> Iterator[str]:
         yield f"labels differ by case alone: {enumerated(alike)}"
     counts = Counter(name for label in task.train.labels or [] for name in Problem.names_in(label))
     if single := [name for name, count in counts.items() if count == 1]:
-        labels = f"{len(single):,} of {len(counts):,} labels have one row only, such as {_shown(single)}"
-        yield f"{labels}; add rows, or drop such labels and second headers"
+        rows = f"{len(single):,} of {len(counts):,} labels have one row only, such as {_shown(single)}"
+        yield f"{rows}; add rows, or drop such labels and second headers"
 
 
 def _contradictions(examples: Examples) -> Iterator[str]:

@@ -17,7 +17,7 @@ from vocabless.training.finetuning.tasks.data import SAMPLING_SEED, Examples, Ro
 FOLDS = 5  # of the training rows
 TRAINED_TWICE = 10_000  # of fewer training rows, the saved model learns from all, and others are scored on folds
 FEW_ROWS = 200  # up to so many rows, fine-tuning is scored on all folds; of more rows, on one
-HELD_OUT, MOST_HELD_OUT = 10.0, 50.0  # percent of the training rows, where they are held out for good
+HELD_OUT = 10.0  # percent of the training rows, where they are held out for good
 
 
 def choose_validation(
@@ -96,17 +96,13 @@ def _with_rows_held_out(data: TaskData, percentage: float | None) -> TaskData:
     """Returns the data with a share of the training rows as validation examples; ValueError if none can be."""
     train, percentage = data.train, HELD_OUT if percentage is None else percentage
     number = len(set(train.groups or ()))
-    if not 0 < percentage <= MOST_HELD_OUT or number < 2:
-        raise ValueError(
-            f"{percentage:g} % of {number} training rows or groups cannot be held out; give --validation_file, or "
-            f"--validation_split_percentage above 0 and at most {MOST_HELD_OUT:g} and at least two rows."
-        )
+    strata = data.problem.strata(data.targets(train))
     labels = [data.problem.names_in(label) for label in train.labels or []]
-    held_out = hold_out(data.problem.strata(data.targets(train)), percentage / 100, train.groups, labels).tolist()
+    held_out = hold_out(strata, percentage / 100, train.groups, labels).tolist() if number > 1 else []
     if not held_out:
         raise ValueError(
-            f"none of the {number} different training texts or groups can be held out, since a label has no other "
-            "rows; give --validation_file, or more rows of each label."
+            f"none of the {number} different training texts or groups can be held out, since no other rows have their "
+            "labels; give --validation_file, or more rows of each label."
         )
     note = f"{data.name}: evaluated on {len(held_out):,} rows held out of the training data"
     learned = train.select(sorted(set(range(len(train))) - set(held_out)))

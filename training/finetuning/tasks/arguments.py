@@ -85,6 +85,7 @@ class DataArguments(TextFileArguments, DataSource):
         None,
         "Percent of the training rows to hold out, 0–50. None is 10; below 10 000 rows, other models are scored on one "
         "or all of five folds, and the saved one learns from all rows.",
+        limit=Limit(0, 50, above=True),
         group="rows and runs",
     )
     group_column: str | None = flag(None, "Hold out rows with the same value in this column together.")
