@@ -23,6 +23,7 @@ from vocabless.texts.text_format import FORMATS, UTF8, TextFormat, kind_of, suff
 
 READING = 2  # of the rows of a file; a change in what is read raises it, so that no cache has the former rows
 TABLES = [suffix for suffix in FORMATS if suffix != ".txt"]
+TAGGER = "for a tag of each word, see 'Train a tagger' in docs/pipelines.md"
 STRING_TYPES = ("string", "large_string")
 _NESTED = {"Json": "values of several types", "List": "lists", "LargeList": "lists", "dict": "objects"}
 
@@ -135,5 +136,5 @@ def check_texts(features: Features, column: str, where: str) -> None:
     if kind not in (*STRING_TYPES, "null"):
         remedy = "name a column of strings"
         if kind == "lists":
-            remedy += f", or write a row for each text, as pandas' explode({column!r}) does"
+            remedy += f", or write a row for each text, as pandas' explode({column!r}) does; {TAGGER}"
         raise ValueError(f"the column {column!r} of {where} holds {kind}, not text; {remedy}.")

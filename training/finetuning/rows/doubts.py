@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any
 
 from datasets import Dataset
@@ -49,10 +49,9 @@ def rejections(table: Dataset, used: Sequence[str]) -> Iterator[str]:
     """Yields a doubt for each other column that says of some rows that they are rejected."""
     for name in table.column_names:
         if name not in (*used, "answer") and _holds_texts(table, name):
-            cells = (str(cell or "").lower() for cell in table[name])
-            known = [*takewhile(lambda cell: cell in {*ACCEPTED, *REJECTED, ""}, cells)]
-            count = sum(cell in REJECTED for cell in known) if len(known) == len(table) else 0
-            if count:
+            cells = [str(cell or "").lower() for cell in table[name]]
+            count = sum(cell in REJECTED for cell in cells)
+            if count and {*cells} <= {*ACCEPTED, *REJECTED, ""}:
                 rows = f"{count:,} of {len(table):,} rows"
                 yield f"{rows} are rejected by the column {name!r}, but read; drop those that are wrong"
 
@@ -140,8 +139,8 @@ def _contradictions(examples: Examples) -> Iterator[str]:
             found.setdefault(tuple(" ".join(text.casefold().split()) for text in texts), {}).setdefault(name, texts[0])
     if wrong := [labels for labels in found.values() if len(labels) > 1]:
         text = short(next(iter(wrong[0].values())))
-        texts = f"{len(wrong):,} of {len(found):,} texts have several labels, such as {text!r} ({_shown(wrong[0])})"
-        yield f"{texts}; drop the wrong rows; labels that are all right go into one cell, see --label_separator"
+        are = f"{len(wrong):,} of {len(found):,} texts have several labels, such as {text!r} ({_shown(wrong[0])})"
+        yield f"{are}; drop the wrong rows; labels that are all right go into one cell, see --label_separator"
 
 
 def _unlearned(task: TaskData) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from datasets import Dataset
 
 from vocabless.texts.corpora import load_hub
-from vocabless.texts.tables import STRING_TYPES, check_texts, column_type, read_files
+from vocabless.texts.tables import STRING_TYPES, TAGGER, check_texts, column_type, read_files
 from vocabless.texts.text_format import PACKED, suffix_of
 from vocabless.training.finetuning.rows.doubts import (
     doubts,
@@ -39,9 +39,7 @@ from vocabless.training.finetuning.tasks.columns import (
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.problems import Problem
 
-WORD_COLUMNS = ("tokens", "words")  # of data with a tag for each word
 TAG_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio")
-TAGGER = "this command labels whole texts: see 'Train a tagger' in docs/pipelines.md for a tag of each word."
 SHARD = re.compile(r"-\d+-of-\d+")  # in the name of a file
 SPLITS = ("train", "validation", "test")
 DOUBTS = 3  # lines of doubts on the screen; the table of a run has all
@@ -121,7 +119,6 @@ def _check_names(problem: Problem, validation: Examples | None) -> None:
 def _columns(train: Dataset, arguments: DataArguments) -> tuple[list[str], list[str], list[str]]:
     """Returns the columns of the texts, those of the labels, and a footnote if names did not tell them."""
     texts = text_columns(train.column_names, arguments.text_column)
-    _check_no_tags(train, texts)
     labels: Sequence[str] = arguments.label_column or ()
     if found := _of_two(train, texts, labels):
         text, label = found
@@ -220,7 +217,7 @@ def _read_tables(arguments: DataArguments) -> dict[str, Dataset]:
     if arguments.dataset_name is None:
         files = {split: getattr(arguments, f"{split}_file") for split in SPLITS}
         if tagged := next((file for file in files.values() if file and suffix_of(file) in TAG_FILES), None):
-            raise ValueError(f"the file {tagged!r} has a word and its tag in each line; {TAGGER}")
+            raise ValueError(f"the file {tagged!r} has a word and its tag in each line, not whole texts; {TAGGER}.")
         return {split: read_files([file], arguments.text_format).flatten() for split, file in files.items() if file}
     hub_id = str(arguments.dataset_name)
     splits = load_hub(hub_id, "data set", "check --dataset_name.")
@@ -246,17 +243,6 @@ def _check_empty_rows(
         parts = [f"no {what} in {unit}{'s' * (len(empty[what]) > 1)} {place}" for what, place in places.items()]
         parts[-1] += errors and f" ({errors})"
         raise ValueError(f"{split if file is None else repr(file)} has {' and '.join(parts)}; fill them or drop them.")
-
-
-def _check_no_tags(table: Dataset, names: Sequence[str]) -> None:
-    """Raises ValueError if the rows are lists of words with a tag each, as of CoNLL 2003."""
-    columns = [name for name in names if name in table.column_names]
-    if not names and not any(named(table.column_names, name) for name in TEXT_COLUMNS):
-        columns = [name for name in WORD_COLUMNS if name in table.column_names]
-    for name in columns:
-        is_list = column_type(table.features[name]) == "lists"
-        if is_list and not any(" " in str(word) for word in table[0][name] or ()):
-            raise ValueError(f"the column {name!r} holds lists of words; {TAGGER}")
 
 
 def read_examples(table: Dataset, where: str, text_columns: Sequence[str], label_columns: Sequence[str]) -> Examples:

@@ -163,11 +163,11 @@ def test_columns_that_are_missing_are_told_together(tmp_path, empty_cache) -> No
         read(tmp_path / "mine.csv", rows, text_column=["body"])
 
 
-@pytest.mark.parametrize("names", [None, ["tokens"]])
-def test_a_tag_for_each_word_is_left_to_the_page_of_taggers(names, tmp_path, empty_cache) -> None:
-    with pytest.raises(ValueError, match=r"'tokens' holds lists of words; .*'Train a tagger' in docs/pipelines\.md"):
-        load(tmp_path, {"tokens": [["a"], ["b"]], "ner_tags": [[0], [1]]}, text_column=names)
-    with pytest.raises(ValueError, match=r"mine\.conll' has a word and its tag in each line; .*docs/pipelines\.md"):
+def test_a_tag_for_each_word_is_left_to_the_page_of_taggers(tmp_path, empty_cache) -> None:
+    options = {"text_column": ["tokens"], "label_column": ["ner_tags"]}
+    with pytest.raises(ValueError, match=r"'tokens' of train holds lists, .*'Train a tagger' in docs/pipelines\.md"):
+        load(tmp_path, {"tokens": [["a"], ["b"]], "ner_tags": [[0], [1]]}, **options)
+    with pytest.raises(ValueError, match=r"mine\.conll' has a word and its tag in each line, .*docs/pipelines\.md"):
         read(tmp_path / "mine.conll", "EU B-ORG\n")
 
 
