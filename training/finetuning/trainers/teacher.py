@@ -162,18 +162,17 @@ def with_logits(rows: EncodedRows, logits: Any, is_gold: bool) -> EncodedRows:
 
 def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFormat = UTF8) -> Examples:
     """Returns the texts or pairs of all sources, see `load_text`, without empty ones; ValueError if there is none."""
-    columns: list[list[str]] = []
-    for column in data.text_columns:
-        names = [
-            "text" if source.lower().endswith(".txt") and len(data.text_columns) == 1 else column for source in sources
-        ]
-        tables = [load_text(source, name, text_format=text_format) for source, name in zip(sources, names, strict=True)]
-        columns.append([text or "" for table in tables for text in table["text"]])
-    rows = [row for row in zip(*columns, strict=True) if all(text.strip() for text in row)]
-    if not rows:
+    columns: list[list[str]] = [[] for _ in data.text_columns]
+    for source in sources:
+        for name, column in zip(data.text_columns, columns, strict=True):
+            name = "text" if source.lower().endswith(".txt") and len(columns) == 1 else name
+            column += [text or "" for text in load_text(source, name, text_format=text_format)["text"]]
+    texts, *pairs = columns
+    examples = Examples(texts, pairs[0] if pairs else None)
+    empty = {*examples.empty_rows()}
+    if len(empty) == len(examples):
         raise ValueError(f"--unlabelled {' '.join(sources)} holds no text; give files with text in them.")
-    pairs = [row[1] for row in rows] if len(data.text_columns) > 1 else None
-    return Examples([row[0] for row in rows], pairs)
+    return examples.select([row for row in range(len(examples)) if row not in empty])
 
 
 def corrupted_copies(
