@@ -25,7 +25,7 @@ from vocabless.public_names import without_paths
 from vocabless.saving.run_folder import locked_run_folder
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.finetuning.encoder_choice import choose_encoder
-from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, check_model, load_tasks, run_folder
+from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, load_tasks, run_folder
 from vocabless.training.finetuning.prepared import Log
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.rows.sources import data_name, describe_own_data
@@ -79,7 +79,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
 
     # 1. What can be refused without data; then the data: of GLUE, of files, or of the Hub.
     prepare_process(training)
-    check_model(arguments)
     training.do_predict |= data_arguments.test_file is not None
     tasks = load_tasks(arguments, training, data_arguments)
     if lines := describe_own_data(tasks[0], data_arguments.problem_type):

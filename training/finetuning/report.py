@@ -135,26 +135,19 @@ class Report:
         return "\n".join([self.heading, "", table, "", legend, *listed, ""])
 
     def _cells(self, row: Row, columns: Sequence[str]) -> list[str]:
-        """Returns the cells of a row of the table."""
         name = row.metric.removeprefix(TEST).replace("_", " ") + (", test rows" if row.metric.startswith(TEST) else "")
         mean = _percent(row.mean) + ("" if row.deviation is None else f" ± {_percent(row.deviation)}")
         held_out = ["–".join(map(_percent, row.interval or ())), "" if row.rows is None else f"{row.rows:,}"]
-        return [
-            self.titles.get(row.task, row.task),
-            name,
-            mean,
-            *held_out,
-            *(_percent(getattr(row, c)) for c in columns),
-        ]
+        references = [_percent(getattr(row, column)) for column in columns]
+        return [self.titles.get(row.task, row.task), name, mean, *held_out, *references]
 
     def _missing_averages(self) -> list[str]:
         """Returns a sentence for each average that lacks scores, if a task is one of GLUE; own data may be named so."""
         firsts = _first_runs(self.results)
         if not any(task in GLUE and not run.get("is_own_data") for task, run in firsts.items()):
             return []
-        missing = {
-            name: missing_for(name, {task: run["measures"] for task, run in firsts.items()}) for name in AVERAGES
-        }
+        scores = {task: run["measures"] for task, run in firsts.items()}
+        missing = {name: missing_for(name, scores) for name in AVERAGES}
         return [f"No {name} average without {', '.join(names)}." for name, names in missing.items() if names]
 
 

@@ -147,10 +147,3 @@ def check_weights(weights: Any, texts: list[str]) -> list[float]:
         raise ValueError("the weights of texts are not all finite and at least 0, with some above 0; mend them.")
     numbers = numbers / numbers.max()  # their sum could be too large
     return [float(number) for number in numbers / numbers.mean()]
-
-
-def as_json(class_weight: Any) -> Any:
-    """Returns a class weight as `results.json` holds it."""
-    if isinstance(class_weight, Mapping):
-        return {str(label): float(weight) for label, weight in class_weight.items()}
-    return [as_json(each) for each in class_weight] if isinstance(class_weight, list) else class_weight

@@ -25,7 +25,6 @@ from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from vocabless.training.finetuning.scikit.estimator_inputs import (
-    as_json,
     check_number,
     check_targets,
     check_texts,
@@ -102,7 +101,6 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         _code().save(Path(folder), self.model_, self.tokenizer_, self.results_, example)
 
     def _take(self, found: Any) -> None:
-        """Sets the attributes of a fitted estimator."""
         self.model_, self.tokenizer_, self.problem_, self.cross_validated_, self.results_ = found
         self._has_warned = False
 
@@ -124,7 +122,6 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         return str(_code().push(repo_id, self, example, private, token))
 
     def _check_numbers(self) -> None:
-        """Raises an error for an argument out of range."""
         check_number("batch_size", self.batch_size, 1)
         check_number("max_seq_length", self.max_seq_length, 3, may_be_none=True)
         check_number("epochs", self.epochs, 0, may_be_none=True, is_whole=False)
@@ -223,8 +220,8 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
             weights = of_class if weights is None else of_class * check_weights(weights, texts)
         parsed = parsed or [names[index] for index in np.searchsorted(classes, column)]
         self._fit(SEVERAL if is_several else SINGLE, names, texts, parsed, weights)
-        self.classes_, self.results_["class_weight"] = classes, as_json(self.class_weight)
-        self.results_["classes"] = classes.tolist()
+        self.classes_ = classes
+        self.results_ |= {"classes": classes.tolist(), "class_weight": self.class_weight and str(self.class_weight)}
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[Any]:

@@ -70,7 +70,10 @@ def test_weights_of_classes_are_those_of_scikit_learn(encoder, least_gain, monke
     np.testing.assert_array_equal(balanced.predict_proba(texts), given.predict_proba(texts))
     unsure = ["a green and blue thing"]
     assert balanced.predict_proba(unsure)[0, 0] > plain.predict_proba(unsure)[0, 0]
-    assert balanced.results_["class_weight"] == "balanced" and given.results_["class_weight"]["cold"] == 1.5
+    assert (
+        balanced.results_["class_weight"] == "balanced"
+        and given.results_["class_weight"] == "{'cold': 1.5, 'warm': 0.75}"
+    )
     for weights, sentence in (
         ([1, -1], r"sample_weight has the shape \(2,\); give a number for each of 24 texts"),
         ([1.0] * 23 + [-2.5], "the weights of texts are not all finite and at least 0"),
