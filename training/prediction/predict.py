@@ -164,18 +164,11 @@ class _TorchClassifier(OnnxClassifier):
         (self._model, self._tokenizer, problem, *_), _ = self._code.load(source, pairs=True)
         self.labels, self.threshold = problem.labels or ["value"], problem.threshold
         self.is_multi_label = problem.name == "multi_label_classification"
-        self._has_warned = False
 
     def logits(self, texts: Any) -> NDArray[np.float32]:
         """See `OnnxClassifier.logits`."""
         columns = [texts] if isinstance(texts[0], str) else map(list, zip(*texts, strict=True))
-        logits, cut = self._code.read_texts(self._model, self._tokenizer, *columns)
-        if cut and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"a text has more than {self._tokenizer.model_max_length} tokens; only so many are read.", stacklevel=2
-            )
-        return np.asarray(logits)
+        return np.asarray(self._code.read_texts(self._model, self._tokenizer, *columns))
 
 
 def _names(classifier: OnnxClassifier, taken: Sequence[str], with_all: bool) -> list[str]:

@@ -48,11 +48,7 @@ GENERAL_NAMES = ("train", "training", "train_subset", "all", "full", "data", "da
 
 
 def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskData:
-    """Returns the task that `--train_file` or `--dataset_name` describes.
-
-    Args:
-        arguments: of the data.
-        scores_folds: whether models may be scored on folds; see `choose_validation`.
+    """Returns the task that `--train_file` or `--dataset_name` describes; for `scores_folds` see `choose_validation`.
 
     Raises:
         ValueError: a file or column is missing, the labels fit no problem type, there are too few labels, or the

@@ -65,11 +65,7 @@ class Model(NamedTuple):
 def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, parameters: Mapping[str, Any]) -> Model:
     """Fits the head to examples with parsed labels, then all weights unless the number of epochs is 0.
 
-    Args:
-        problem_type: key of `PROBLEMS`.
-        names: of the labels.
-        examples: texts, labels and perhaps weights.
-        parameters: of the estimator, by name.
+    `problem_type` is a key of `PROBLEMS`, `names` are those of the labels, `parameters` those of the estimator.
 
     Raises:
         ValueError: a text is empty, or the model is not a trained encoder of ours without a head.
@@ -173,15 +169,17 @@ def problem_of(source: str, config: Any, record: dict[str, Any]) -> Problem:
 
 def read_texts(
     model: PreTrainedModel, tokenizer: Any, texts: list[str], pairs: list[str] | None = None
-) -> tuple[NDArray[np.float64], int]:
-    """Returns the logits (n, outputs) of texts, or of pairs, and how many of them are cut."""
+) -> NDArray[np.float64]:
+    """Returns the logits (n, outputs) of texts, or of pairs; warns if it cuts some, which Python shows once."""
     length, examples = int(tokenizer.model_max_length), Examples(texts, pairs)
     rows = encode(examples, SingleLabel(), tokenizer, length + 1)
     long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > length]
     shortened = encode(examples.select(long), SingleLabel(), tokenizer, length)
     for row, encoded in zip(long, shortened, strict=True):
         rows[row] = encoded
-    return logits_of(model, rows, DataCollatorWithPadding(tokenizer)), len(long)
+    if long:
+        warnings.warn(f"a text has more than {length} tokens; only so many are read.", stacklevel=2)
+    return logits_of(model, rows, DataCollatorWithPadding(tokenizer))
 
 
 def save(folder: Path, model: PreTrainedModel, tokenizer: Any, results: Mapping[str, Any], example: str | None) -> None:

@@ -11,7 +11,6 @@ The folder loads as any classifier of transformers. The first head is that of `v
 
 import os
 import random
-import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -102,7 +101,6 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
 
     def _take(self, found: Any) -> None:
         self.model_, self.tokenizer_, self.problem_, self.cross_validated_, self.results_ = found
-        self._has_warned = False
 
     def push_to_hub(
         self, repo_id: str, example: str | None = None, private: bool | None = None, token: str | None = None
@@ -134,16 +132,8 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         self._take(_code().fit_texts(problem_type, names, examples, self.get_params()))
 
     def _logits(self, texts: Any) -> NDArray[np.float64]:
-        """Returns the logits (n, outputs) of texts; warns once if it cuts some."""
         check_is_fitted(self)
-        texts = check_texts(texts)
-        logits: NDArray[np.float64]
-        logits, cut = _code().read_texts(self.model_, self.tokenizer_, texts)
-        if cut and not self._has_warned:
-            self._has_warned = True
-            length = self.tokenizer_.model_max_length
-            words = f"{cut} of {len(texts)} texts have more than {length} tokens; only so many are read."
-            warnings.warn(words, stacklevel=3)
+        logits: NDArray[np.float64] = _code().read_texts(self.model_, self.tokenizer_, check_texts(texts))
         return logits
 
 

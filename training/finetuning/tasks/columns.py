@@ -20,11 +20,7 @@ def find_columns(
 
     White space at the ends of names does not count, nor does their case, unless two columns differ by it.
 
-    Args:
-        existing: the columns of the table.
-        where: the table, for the message.
-        wanted: what is looked for.
-        are_row: whether `existing` seem to be a row of the table; asked only where columns are missing.
+    Messages call the table `where`. If columns are missing, `are_row` says whether the existing ones seem to be a row.
 
     Raises:
         ValueError: the table lacks columns; the sentence has all of them.

@@ -19,18 +19,9 @@ from vocabless.training.finetuning.tasks.problems import ABSENT, Array, Problem
 def predict_splits(
     model: Any, tokenizer: Any, length: int, problem: Problem, test: Mapping[str, Examples], folder: Path | None
 ) -> Scores:
-    """Writes `predictions<suffix>.jsonl` for each split, suffix → rows, and `test<suffix>.md` if it has labels.
+    """Returns the scores of the test splits, suffix → rows, that have labels; their names begin with `test_`.
 
-    Args:
-        model: for the problem.
-        tokenizer: of the model.
-        length: tokens of a text that are read.
-        problem: of the labels.
-        test: suffix → rows.
-        folder: for the files; None writes none.
-
-    Returns:
-        The scores of the splits that have labels; their names begin with `test_`.
+    A folder gets `predictions<suffix>.jsonl` for each split and, if it has labels, `test<suffix>.md`.
     """
     scores: Scores = {}
     for suffix, examples in test.items():
