@@ -111,7 +111,7 @@ GLUE = [
     (["--train_file", "constant.jsonl"], "needs at least 2"),
     ([*BOTH, "--problem_type", "clustering"], "unknown problem type.*; choose one of single_label"),
     ([*BOTH, "--max_seq_length", "513"], "give 3 to 512"),
-    ([*BOTH, "--example", "a", "b"], "--example has 2 texts, but .* has 1 in each row; give one text, in quo"),
+    ([*BOTH, "--example", "a", "b"], "--example has 2 texts, but .* has 1 in each row; give as many, each in quotes"),
     ([*BOTH, "--tokenizer_name", "train"], "does not use --tokenizer_name"),
     ([*BOTH, "--model_name_or_path", "bert-tiny"], "give --tokenizer_name PATH, or train"),
     ([*BOTH, "--model_name_or_path", "no-such-model"], "cannot be loaded .*; give a folder"),

@@ -54,10 +54,8 @@ def load_tasks(
     flags = [f"--{name}" for name in SOURCES if getattr(data_arguments, name) is not None]
     if len(flags) != 1:
         mistake = f"{' and '.join(flags)} cannot be combined" if flags else "there is nothing to train on"
-        raise ValueError(
-            f"{mistake}; give one of {', '.join(f'--{name}' for name in SOURCES)}. To label rows by a saved model, run "
-            "vocabless predict MODEL ROWS."
-        )
+        remedy = f"give one of {', '.join(f'--{name}' for name in SOURCES)}"
+        raise ValueError(f"{mistake}; {remedy}. To label rows by a saved model, run vocabless predict MODEL ROWS.")
     with training.main_process_first(desc="reading the data"):
         if data_arguments.task_name is not None:
             tasks = [load_glue_task(row, data_arguments.data_dir) for row in find_glue_tasks(data_arguments.task_name)]
@@ -75,10 +73,8 @@ def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) 
     """Raises an error if `--example` is not one of the task's, or `--metric_for_best_model` is not reported for it."""
     needed = 1 if task.train.pairs is None else 2
     if example is not None and len(example) != needed:
-        raise ValueError(
-            f"--example has {len(example)} texts, but {task.title} has {needed} in each row; give "
-            f"{'two texts' if needed > 1 else 'one text, in quotes'}."
-        )
+        texts = f"--example has {len(example)} texts, but {task.title} has {needed} in each row"
+        raise ValueError(f"{texts}; give as many, each in quotes.")
     reported = ["loss", *task.constant_baselines()]
     if metric is not None and metric.removeprefix("eval_") not in reported:
         raise ValueError(

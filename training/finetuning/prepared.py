@@ -89,10 +89,8 @@ def prepare(
         ValueError: see `fit`.
     """
     if training.num_train_epochs == 0 and not has_first_head:
-        raise ValueError(
-            f"--num_train_epochs 0 fits the head of a trained encoder of ours, but {arguments.model_name_or_path!r} is "
-            "none, has a head for these labels, or needs another kind of head for them; leave it out."
-        )
+        mistake = "--num_train_epochs 0 fits the head of an encoder of ours without one"
+        raise ValueError(f"{mistake}, which {arguments.model_name_or_path!r} is not; leave it out.")
     tokenizer = loaded.tokenizer
     rows, trained_length, length, sentence = encode_training_rows(data, loaded, arguments)
     if sentence:

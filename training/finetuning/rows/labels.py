@@ -136,9 +136,7 @@ def _list_in(cell: Any) -> list[Any] | None:
     # Without a comma, as numpy writes lists, Python joins strings.
     is_damaged = value is None and cell.startswith("[") and "," in cell
     if is_damaged or re.search(r"""(['"])\s+['"]""", cell):
-        raise ValueError(
-            f"the label {cell!r} is no list that can be read; write ['a', 'b'], or give --label_separator."
-        )
+        raise ValueError(f"the label {cell!r} is no list; write ['a', 'b'], or give --label_separator.")
     if isinstance(value, dict) and len(value) == 1:
         (value,) = value.values()
     return sorted(value, key=str) if isinstance(value, set) else [*value] if isinstance(value, list | tuple) else None
@@ -180,10 +178,8 @@ def _problem_class(problem_type: str | None, column: str, feature: Any, is_list:
         return SingleLabel
     if inner is None and dtype.startswith(("float", "decimal")):
         return Regression
-    raise ValueError(
-        f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}; "
-        "labels are strings, integers or numbers, or lists of strings or integers."
-    )
+    found = f"the column {column!r} holds {'' if inner is None else 'lists of '}{dtype}"
+    raise ValueError(f"{found}; labels are strings or numbers, or lists of strings or integers.")
 
 
 def _parsed(labels: Cells, problem_class: type[Problem], split: str, separator: str | None) -> Cells:
@@ -195,10 +191,8 @@ def _parsed(labels: Cells, problem_class: type[Problem], split: str, separator: 
         try:
             parsed.append(None if problem_class.is_missing(label) else problem_class.parse_label(label))
         except ValueError as error:
-            raise ValueError(
-                f"row {row} of {split} does not fit {problem_class.name}: {error}; mend or drop the row, or check "
-                "--problem_type and --label_column."
-            ) from error
+            mistake = f"row {row} of {split} does not fit {problem_class.name}: {error}"
+            raise ValueError(f"{mistake}; mend it, drop it, or check --problem_type and --label_column.") from error
     return parsed
 
 

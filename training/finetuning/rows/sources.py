@@ -100,16 +100,11 @@ def _read_splits(
 def _check_names(problem: Problem, validation: Examples | None) -> None:
     """Raises ValueError if there are too few labels, or if validation rows have others."""
     if len(problem.labels) < problem.min_labels:
-        raise ValueError(
-            f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)}); "
-            f"{problem.name} needs at least {problem.min_labels}."
-        )
+        found = f"the train rows have {len(problem.labels)} label ({', '.join(problem.labels)})"
+        raise ValueError(f"{found}; {problem.name} needs at least {problem.min_labels}.")
     if unknown := problem.unknown_labels([] if validation is None else validation.labels or []):
-        raise ValueError(
-            f"the validation rows have labels that the training rows do not have: {enumerated(unknown)}; drop these "
-            "rows, add training rows, or give parquet files whose label column declares all names "
-            "(datasets.ClassLabel)."
-        )
+        mistake = f"the validation rows have labels that the training rows do not have: {enumerated(unknown)}"
+        raise ValueError(f"{mistake}; drop these rows, or add training rows.")
 
 
 def _columns(train: Dataset, arguments: DataArguments) -> tuple[list[str], list[str], list[str]]:

@@ -231,13 +231,10 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         training, has_first_head = copy.copy(self), tokens_after_head is not None
         if training.per_device_train_batch_size == 0:
             training.per_device_train_batch_size = BATCH_SIZE_AFTER_HEAD if has_first_head else BATCH_SIZE
-        if training.num_train_epochs is None:
-            rows = len(task.train)
-            training.num_train_epochs = (
-                default_epochs(rows, training)
-                if tokens_after_head is None
-                else default_epochs_after_head(rows, tokens_after_head)
-            )
+        if training.num_train_epochs is None and tokens_after_head is not None:
+            training.num_train_epochs = default_epochs_after_head(len(task.train), tokens_after_head)
+        elif training.num_train_epochs is None:
+            training.num_train_epochs = default_epochs(len(task.train), training)
         if training.metric_for_best_model is None:
             training.metric_for_best_model, training.greater_is_better = task.problem.best_metric, True
         if eval_steps is not None:

@@ -74,8 +74,8 @@ def test_marks_in_columns_are_the_labels_of_their_rows(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("cells", "test", "options", "sentence"), [
-    (["['a' 'b']", "x"], [], {}, r"the label \"\['a' 'b'\]\" is no list that can be read; write \['a', 'b'\]"),
-    (['"[a, b]"', "x"], [], {}, r"the label '\[a, b\]' is no list that can be read"),
+    (["['a' 'b']", "x"], [], {}, r"the label \"\['a' 'b'\]\" is no list; write \['a', 'b'\]"),
+    (['"[a, b]"', "x"], [], {}, r"the label '\[a, b\]' is no list; write"),
     (["0,1", "1,0"], ["1,2"], TWO, r"row 0 of test has \['1', '2'\]; give 0 or 1 for each of noise, dirt"),
     (["a", "  "], [], {}, "has no label in line 3; fill"),
 ])  # fmt: skip
