@@ -46,13 +46,13 @@ def read_labels(texts: list[str], labels: Any) -> tuple[NDArray[Any], NDArray[An
         ValueError: a text has no label, the labels are of no class, or all the same.
     """
     labels = listed(labels, "labels")
-    is_table = not hasattr(labels, "shape") and any(isinstance(row, list | tuple | set | dict) for row in labels)
-    if is_table and all({*map(type, row)} <= {int, bool} and len(row) == len(labels[0]) for row in labels):
-        labels, is_table = np.asarray(labels), False
+    is_list = isinstance(labels, list)
+    if is_list and all(isinstance(row, list | tuple) and {*map(type, row)} <= {int, bool} for row in labels):
+        labels = np.asarray(labels) if len({*map(len, labels)}) == 1 else labels  # else told below
     rows = labels.shape[0] if hasattr(labels, "shape") else len(labels)
     if len(texts) != rows:
         raise ValueError(f"{len(texts)} texts have {rows} labels; give each text one label.")
-    if is_table:
+    if isinstance(labels, list) and any(isinstance(row, list | tuple | set | dict) for row in labels):
         raise ValueError(
             "a label is a list; give each text one label, or make a matrix of 0 and 1 of several: "
             "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(labels)."
