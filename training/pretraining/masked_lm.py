@@ -16,7 +16,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.load import is_ours
 from vocabless.training.pretraining.objective import Examples
 from vocabless.training.pretraining.packing import IGNORE_INDEX
-from vocabless.training.pretraining.tokens import TokenObjective
+from vocabless.training.pretraining.tokens import Draws, TokenObjective
 from vocabless.training.script import Limit, flag
 from vocabless.training.trainer import ResumableTrainer
 
@@ -45,16 +45,16 @@ class MaskedLM(TokenObjective):
     )
 
     def corrupt(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+        self, blocks: Integers, targets: Integers | None, mask: Integers, draws: Draws
     ) -> tuple[Integers, Integers]:
         """See `TokenObjective.corrupt`."""
         assert targets is not None
-        chosen = (rng.random(len(blocks)) < self.mlm_probability) & (targets != IGNORE_INDEX)
-        draw = rng.random(len(blocks))
-        masked, replaced = chosen & (draw < 0.8), np.flatnonzero(chosen & (draw >= 0.9))
+        chosen = (draws.numbers() < self.mlm_probability) & (targets != IGNORE_INDEX)
+        numbers = draws.numbers()
+        is_replaced = chosen & (numbers >= 0.9)
         corrupted = blocks.copy()
-        corrupted[masked] = mask
-        corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
+        corrupted[chosen & (numbers < 0.8)] = mask
+        corrupted[is_replaced] = draws.replacements(is_replaced)
         return corrupted, np.where(chosen, targets, IGNORE_INDEX)
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:

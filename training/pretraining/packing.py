@@ -28,7 +28,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import Unigram
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from vocabless.tokenization.block_coders import CLS, MASK, SEP, Integers, special_blocks
+from vocabless.tokenization.block_coders import CLS, MASK, SEP, Integers, special_blocks, unpack
 from vocabless.tokenization.splitters import SubwordSplitter, Unit, WordSplitter
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -37,7 +37,7 @@ SHUFFLE_BUFFER = 10_000  # sequences of a stream from which the next one is draw
 _SIGN = r"[!-/:-@\[-^{-~]"  # of ASCII, without `, which `fold_forms` reads; beside a letter, digit or `_` a unit ends
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset)
-Record = Mapping[str, Any]  # a stored sequence: column → (n,) integers
+Record = Mapping[str, Any]  # stored tokens: column → integers
 
 
 class Packing:
@@ -72,9 +72,10 @@ class Packing:
         self.max_tokens = max_seq_length - (0 if marks_documents else 2)
         self.is_ours = isinstance(tokenizer, VocablessTokenizer)
         if isinstance(tokenizer, VocablessTokenizer):
+            self._pads = tokenizer.packed_block_size > tokenizer.block_size
             self._target = tokenizer.target_tokenizer if needs_targets else None
             self._subwords = _subwords(tokenizer, self._target)
-            special = special_blocks(tokenizer.block_size)[[MASK, CLS, SEP]].astype(np.int64)
+            special = special_blocks(tokenizer.block_size)[[MASK, CLS, SEP]].astype(np.int16)
         else:
             assert isinstance(tokenizer, PreTrainedTokenizerFast)
             self._subwords = tokenizer.backend_tokenizer
@@ -88,7 +89,7 @@ class Packing:
             self.vocabulary = np.arange(size)[:, None]
             if isinstance(tokenizer, VocablessTokenizer):
                 tokens = [self._subwords.id_to_token(index) or "" for index in range(size)]
-                self.vocabulary = tokenizer.unpack(tokenizer.packed_units(tokens))
+                self.vocabulary = unpack(tokenizer.packed_units(tokens), self._pads, np.int16)
             self._blocks = np.concatenate([self.vocabulary, [self._cls, self._sep]])  # of each stored id
         elif marks_documents:
             raise ValueError(
@@ -127,22 +128,39 @@ class Packing:
         table = self.pack(batch)
         return {name: [row.values.to_numpy() for row in table[name]] for name in table.column_names}
 
-    def read(self, record: Record) -> tuple[Integers, Integers | None]:
-        """Returns the blocks of a stored sequence, (n, K), and its target ids, (n,), or None; a mark has no target."""
+    def tokens(self, rows: pa.Table) -> tuple[Record, Integers]:
+        """Returns the tokens of stored sequences end to end, and the number of tokens of each sequence."""
+        columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+        tokens = {name: column.flatten().to_numpy() for name, column in columns.items()}
+        name = next(iter(columns))
+        lengths: Integers = compute.list_value_length(columns[name]).to_numpy()
+        if name == "blocks":
+            width = self.tokenizer.packed_block_size
+            tokens[name], lengths = tokens[name].reshape(-1, width), lengths // width
+        return tokens, lengths.astype(np.int64)
+
+    def read(self, tokens: Record) -> tuple[Integers, Integers | None]:
+        """Returns the blocks of stored tokens, (n, K), and their target ids, (n,), or None; a mark has no target."""
         if self.vocabulary is not None:
-            ids = np.asarray(record["input_ids"], np.int64)
+            ids = np.asarray(tokens["input_ids"], np.int64)
             return self._blocks[ids], np.where(ids < len(self.vocabulary), ids, IGNORE_INDEX)
-        packed = np.asarray(record["blocks"], np.uint8).reshape(-1, self.tokenizer.packed_block_size)
-        targets = np.asarray(record["targets"], np.int64) if "targets" in record else None
-        return self.tokenizer.unpack(packed), targets
+        packed = np.asarray(tokens["blocks"], np.uint8).reshape(-1, self.tokenizer.packed_block_size)
+        targets = np.asarray(tokens["targets"], np.int64) if "targets" in tokens else None
+        return unpack(packed, self._pads, np.int16), targets
 
-    def input_ids(self, blocks: Integers) -> Integers:
-        """Returns blocks with the special tokens at their ends, (n + 2, K), or (n + 2,) for a stock tokenizer.
+    def with_ends(self, blocks: Integers, labels: Integers, lengths: Integers) -> tuple[Integers, Integers]:
+        """Returns blocks and labels of sequences end to end, with special tokens around each, without a label.
 
-        Where they mark documents, nothing is added.
+        The blocks are (n, K), or (n,) for a stock tokenizer. Where special tokens mark documents, nothing is added.
         """
-        ids = blocks if self.marks_documents else np.concatenate([[self._cls], blocks, [self._sep]])
-        return ids if self.is_ours else ids[:, 0]
+        if not self.marks_documents:
+            firsts = np.cumsum(lengths + 2) - lengths - 2
+            places = np.arange(len(blocks)) + np.repeat(firsts - np.cumsum(lengths) + lengths + 1, lengths)
+            tokens, blocks = blocks, np.empty((len(blocks) + 2 * len(lengths), blocks.shape[1]), blocks.dtype)
+            blocks[firsts], blocks[places], blocks[firsts + lengths + 1] = self._cls, tokens, self._sep
+            of_tokens, labels = labels, np.full(len(blocks), IGNORE_INDEX)
+            labels[places] = of_tokens
+        return blocks if self.is_ours else blocks[:, 0], labels
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Returns the tokens of all texts end to end: (n, K or K + 1) blocks and (n,) targets, or (n,) ids."""

@@ -17,7 +17,7 @@ from vocabless import VocablessForPreTraining
 from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.load import is_ours
-from vocabless.training.pretraining.tokens import TokenObjective
+from vocabless.training.pretraining.tokens import Draws, TokenObjective
 
 INTACT, SHUFFLED, REPLACED = range(3)
 SHUFFLED_SHARE = 0.1  # of all tokens
@@ -45,18 +45,18 @@ class ShuffleRandom(TokenObjective):
     stock_model_class: ClassVar[Any] = AutoModelForTokenClassification
 
     def corrupt(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+        self, blocks: Integers, targets: Integers | None, mask: Integers, draws: Draws
     ) -> tuple[Integers, Integers]:
         """See `TokenObjective.corrupt`."""
-        is_shuffled = rng.random(len(blocks)) < SHUFFLED_SHARE
-        is_replaced = (rng.random(len(blocks)) < REPLACED_SHARE) & ~is_shuffled
-        shuffled, replaced = np.flatnonzero(is_shuffled), np.flatnonzero(is_replaced)
+        is_shuffled = draws.numbers() < SHUFFLED_SHARE
+        is_replaced = (draws.numbers() < REPLACED_SHARE) & ~is_shuffled
+        shuffled = np.flatnonzero(is_shuffled)
         corrupted = blocks.copy()
-        corrupted[shuffled] = blocks[rng.permutation(len(blocks))[shuffled]]
-        corrupted[replaced] = donors[rng.integers(len(donors), size=len(replaced))]
-        labels = np.full(len(blocks), INTACT)
-        labels[shuffled], labels[replaced] = SHUFFLED, REPLACED
-        labels[(corrupted == blocks).all(axis=1)] = INTACT
+        corrupted[shuffled] = blocks[draws.permuted()[shuffled]]
+        corrupted[is_replaced] = draws.replacements(is_replaced)
+        labels = np.where(is_shuffled, SHUFFLED, np.where(is_replaced, REPLACED, INTACT))
+        changed = np.flatnonzero(labels)
+        labels[changed[(corrupted[changed] == blocks[changed]).all(axis=1)]] = INTACT
         return corrupted, labels
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:

@@ -6,23 +6,65 @@ never change it. For memory-mapped files, the numbers of workers and processes d
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import torch
 from datasets import Dataset, IterableDataset
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import get_worker_info
-from transformers import DataCollatorForTokenClassification, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.tokenization.batches import RowPadding
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.pretraining.objective import Examples, Objective
-from vocabless.training.pretraining.packing import IGNORE_INDEX, Packing, Record, mix, part_of_process
+from vocabless.training.pretraining.packing import IGNORE_INDEX, Packing, mix, part_of_process
 from vocabless.training.pretraining.run_text import MAX_EVALUATED, Documents, processes
 from vocabless.training.trainer import EXACT_LOSS, ResumableTrainer, logits_only
+
+
+class Draws:
+    """Random choices for the tokens of sequences that stand end to end, each from the generator of its sequence.
+
+    Args:
+        rngs: one for each sequence.
+        lengths: (sequences,) tokens of each.
+        donors: returns the blocks, (n, K), at places among the tokens from which replacements are drawn.
+        sizes: (sequences,) number of these tokens for each sequence, end to end; or (1,), all for each.
+    """
+
+    def __init__(
+        self,
+        rngs: Sequence[np.random.Generator],
+        lengths: Integers,
+        donors: Callable[[Integers], Integers],
+        sizes: Integers,
+    ) -> None:
+        self._rngs, self._lengths, self.donors, self.sizes = rngs, lengths, donors, sizes
+        self._starts = np.cumsum(lengths) - lengths
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Returns a number for each token, 0–1."""
+        return np.concatenate([rng.random(n) for rng, n in zip(self._rngs, self._lengths.tolist(), strict=True)])
+
+    def permuted(self) -> Integers:
+        """Returns for each token the place of one of its sequence; each place once."""
+        places = [rng.permutation(n) for rng, n in zip(self._rngs, self._lengths.tolist(), strict=True)]
+        return np.concatenate(places) + np.repeat(self._starts, self._lengths)
+
+    def replacements(self, is_replaced: NDArray[np.bool_]) -> Integers:
+        """Returns the block of a token from the donor of the sequence for each token that is replaced, (n, K)."""
+        counts = np.add.reduceat(is_replaced, self._starts, dtype=np.int64)
+        sizes = np.broadcast_to(self.sizes, counts.shape)
+        starts = np.broadcast_to(np.cumsum(self.sizes) - self.sizes, counts.shape)
+        each = zip(self._rngs, sizes.tolist(), counts.tolist(), strict=True)
+        places = np.concatenate([rng.integers(size, size=count) for rng, size, count in each])
+        return self.donors(places + np.repeat(starts, counts))
 
 
 class TokenObjective(Objective):
@@ -33,18 +75,17 @@ class TokenObjective(Objective):
 
     @abstractmethod
     def corrupt(
-        self, blocks: Integers, targets: Integers | None, donors: Integers, mask: Integers, rng: np.random.Generator
+        self, blocks: Integers, targets: Integers | None, mask: Integers, draws: Draws
     ) -> tuple[Integers, Integers]:
         """Returns the corrupted blocks, (n, K), and the labels, (n,), `IGNORE_INDEX` where nothing is predicted.
 
         The result depends on the arguments alone. `blocks` is not changed.
 
         Args:
-            blocks: (n, K) elements of ordinary tokens.
+            blocks: (n, K) elements of ordinary tokens, of sequences end to end.
             targets: (n,) target ids, `IGNORE_INDEX` of a mark; or None without `needs_targets`.
-            donors: (m, K) tokens of another sequence or of the vocabulary, m ≥ 1. Replacements are drawn from them.
             mask: (K,) elements of the mask token.
-            rng: source of all randomness.
+            draws: source of all randomness, and of replacements.
         """
 
     def measure(self, predictions: Integers, labels: Integers) -> dict[str, float]:
@@ -80,7 +121,7 @@ class TokenObjective(Objective):
             args=self.training,
             train_dataset=examples.train,
             eval_dataset=examples.evaluated,
-            data_collator=DataCollatorForTokenClassification(tokenizer),
+            data_collator=TokenCollator(tokenizer),
             compute_metrics=self.compute_metrics,
             preprocess_logits_for_metrics=self.reduce_outputs,
         )
@@ -133,22 +174,47 @@ class TokenTrainer(ResumableTrainer):
         return (loss, outputs) if return_outputs else loss
 
 
-def make_example(
-    packing: Packing, objective: "TokenObjective", record: Record, donor: Record, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Returns a stored sequence as a corrupted example; replacements come from the donor, or from the vocabulary."""
-    blocks, targets = packing.read(record)
-    donors = packing.vocabulary if objective.needs_targets else None
-    if donors is None:
-        donors, _ = packing.read(donor)
-    blocks, labels = objective.corrupt(blocks, targets, donors, packing.mask, rng)
-    input_ids = packing.input_ids(blocks)
-    ends = [IGNORE_INDEX] * (len(input_ids) > len(labels))
-    return {
-        "input_ids": input_ids,
-        "attention_mask": np.ones(len(input_ids), dtype=np.int64),
-        "labels": [*ends, *labels.tolist(), *ends],
-    }
+def make_examples(
+    packing: Packing, objective: TokenObjective, rows: pa.Table, donors: pa.Table, rngs: Sequence[np.random.Generator]
+) -> list[dict[str, Any]]:
+    """Returns stored sequences as corrupted examples.
+
+    Each has a generator and a donor, from which its replacements come if not from the vocabulary. All are corrupted at
+    once, since numpy takes longer for a call than for the tokens of a sequence.
+    """
+    tokens, lengths = packing.tokens(rows)
+    blocks, targets = packing.read(tokens)
+    if objective.needs_targets and packing.vocabulary is not None:
+        draws = Draws(rngs, lengths, packing.vocabulary.__getitem__, np.array([len(packing.vocabulary)]))
+    else:
+        donated, sizes = packing.tokens(donors)
+        read = lambda places: packing.read({name: column[places] for name, column in donated.items()})[0]  # noqa: E731
+        draws = Draws(rngs, lengths, read, sizes)
+    blocks, labels = objective.corrupt(blocks, targets, packing.mask, draws)
+    input_ids, labels = packing.with_ends(blocks, labels, lengths)
+    ends = np.cumsum(lengths + (len(input_ids) - len(blocks)) // len(lengths)).tolist()
+    ones = np.ones(len(input_ids), np.int64)
+    return [
+        {"input_ids": input_ids[start:end], "attention_mask": ones[start:end], "labels": labels[start:end]}
+        for start, end in itertools.pairwise([0, *ends])
+    ]
+
+
+@dataclass(frozen=True)
+class TokenCollator:
+    """Makes a batch of examples, padded to one length; that of transformers makes lists of all labels."""
+
+    tokenizer: Any
+
+    def __call__(self, examples: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Returns the tensors of a batch, int64."""
+        lengths = [len(example["labels"]) for example in examples]
+        padding = RowPadding(lengths, max(lengths), self.tokenizer.padding_side)
+        values = {"input_ids": self.tokenizer.pad_token_id, "attention_mask": 0, "labels": IGNORE_INDEX}
+        return {
+            name: torch.from_numpy(padding.pad(np.concatenate([example[name] for example in examples]), value)).long()
+            for name, value in values.items()
+        }
 
 
 class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
@@ -158,8 +224,8 @@ class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """
 
     def __init__(self, sequences: Dataset, packing: Packing, objective: "TokenObjective", seed: int) -> None:
-        self.sequences, self.seed, self.epoch = sequences.with_format("numpy"), seed, 0
-        self._make_example = partial(make_example, packing, objective)
+        self.sequences, self.seed, self.epoch = sequences.with_format("arrow"), seed, 0
+        self._make_examples = partial(make_examples, packing, objective)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch. Each epoch has other corruptions."""
@@ -172,12 +238,12 @@ class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        rngs = [np.random.default_rng((self.seed, self.epoch, index)) for index in indices]
+        seed = [self.seed % 2**32, *([self.seed >> 32] if self.seed >> 32 else [])]
+        keys = np.array([[*seed, self.epoch, index] for index in indices], np.uint32)  # numpy takes long to read a tuple
+        rngs = [np.random.default_rng(key) for key in keys]
         donors = [int(rng.integers(len(self.sequences))) for rng in rngs]
-        columns = self.sequences[[*indices, *donors]]  # one read for the whole batch
-        records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        sequences, donor_sequences = records[: len(indices)], records[len(indices) :]
-        return [self._make_example(*trio) for trio in zip(sequences, donor_sequences, rngs, strict=True)]
+        rows = self.sequences[[*indices, *donors]]  # one read for the whole batch
+        return self._make_examples(rows[: len(donors)], rows[len(donors) :], rngs)
 
 
 class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
@@ -192,7 +258,7 @@ class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         self, sequences: IterableDataset, packing: Packing, objective: "TokenObjective", seed: int, rank: int = 0
     ) -> None:
         self.sequences, self.seed, self.rank = sequences, seed, rank
-        self._make_example = partial(make_example, packing, objective)
+        self._make_examples = partial(make_examples, packing, objective)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for epoch in itertools.count():
@@ -207,7 +273,8 @@ class PretrainingStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         worker = get_worker_info()
         rng = np.random.default_rng((self.seed, number, self.rank, worker.id if worker else 0))
         self.sequences.set_epoch(number)
-        donor: Record | None = None
+        donor: pa.Table | None = None
         for record in self.sequences:
-            yield self._make_example(record, donor or record, rng)
-            donor = record
+            row = pa.table({name: [values] for name, values in record.items()})
+            yield from self._make_examples(row, donor or row, [rng])
+            donor = row

@@ -68,8 +68,8 @@ class VectorTexts(TrainerCallback):
         misspell_probability: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self._texts = texts.with_format("numpy")
-        self._vectors = vectors.with_format("numpy")
+        self._texts = texts.with_format("arrow")
+        self._vectors = vectors.with_format("arrow")
         self._targets = targets
         self._rows = np.arange(len(texts)) if rows is None else rows
         self.means = means
@@ -89,15 +89,15 @@ class VectorTexts(TrainerCallback):
         """Returns the texts and the labels, (vector size,) each, of examples."""
         rows = self._rows[batch["example"]]
         targets = self._targets[rows]
-        texts, vectors = self._texts[rows]["text"], self._vectors[targets]["vector"]
+        texts: list[str] = self._texts[rows]["text"].to_pylist()
+        numbers = self._vectors[targets]["vector"].combine_chunks().flatten().to_numpy()
+        vectors = numbers.reshape(len(targets), -1).copy()  # torch takes no array that is read-only
         if self.means is not None:
             vectors = unit_vectors(vectors) - self.means[self._groups[targets]]
         if self._misspell_probability:
             rngs = (np.random.default_rng((self._seed, self._epoch, example)) for example in batch["example"])
-            texts = [
-                misspell(str(text), self._misspell_probability, rng) for text, rng in zip(texts, rngs, strict=True)
-            ]
-        return {"text": [str(text) for text in texts], "label": list(torch.from_numpy(vectors))}
+            texts = [misspell(text, self._misspell_probability, rng) for text, rng in zip(texts, rngs, strict=True)]
+        return {"text": texts, "label": list(torch.from_numpy(vectors))}
 
     def on_epoch_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """See `TrainerCallback`."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from transformers import AutoModelForMaskedLM, DataCollatorForTokenClassification, EvalPrediction
+from transformers import AutoModelForMaskedLM, EvalPrediction
 
 from vocabless.stock_shapes import find_stock_shape, load_shape_config
 from vocabless.tokenization.block_coders import MASK, special_blocks
@@ -19,7 +19,7 @@ from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.objective import Examples, load_model
 from vocabless.training.pretraining.packing import Packing
 from vocabless.training.pretraining.shuffle_random import INTACT, REPLACED, SHUFFLED, ShuffleRandom
-from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, TokenObjective
+from vocabless.training.pretraining.tokens import IGNORE_INDEX, Draws, PretrainingDataset, TokenCollator, TokenObjective
 from vocabless.training.trainer import EXACT_LOSS
 
 MASKED = special_blocks(3)[MASK].astype(np.int64)
@@ -31,7 +31,8 @@ def blocks(*values):
 
 def corrupt(objective, tokens, donors, seed=0, targets=None):
     rng = np.random.default_rng(seed) if isinstance(seed, int) else seed
-    return objective.corrupt(tokens, targets, donors, MASKED, rng)
+    draws = Draws([rng], np.array([len(tokens)]), donors.__getitem__, np.array([len(donors)]))
+    return objective.corrupt(tokens, targets, MASKED, draws)
 
 
 def test_labels_say_what_was_done_to_each_token_in_the_shares_of_the_source(monkeypatch):
@@ -107,7 +108,7 @@ def test_an_objective_gives_every_labelled_token_a_loss_and_measures_it(name, sh
     packing = Packing(tokenizer, objective.needs_targets, 16)
     documents = Dataset.from_dict({"text": ["the quick brown fox jumps over the lazy dog. " * 9] * 4})
     examples = PretrainingDataset(packing.prepare(documents), packing, objective, seed=0)
-    batch = DataCollatorForTokenClassification(tokenizer)(examples.__getitems__(range(8)))
+    batch = TokenCollator(tokenizer)(examples.__getitems__(range(8)))
     with torch.no_grad():
         output = model.eval()(**batch)
         predictions, losses = objective.reduce_outputs(output.logits, batch["labels"])

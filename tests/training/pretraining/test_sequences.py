@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +18,11 @@ from vocabless.tokenization.block_coders import CLS, SEP, special_blocks
 from vocabless.training.pretraining import shuffle_random
 from vocabless.training.pretraining import tokens as tokens_file
 from vocabless.training.pretraining.command_line import parse_command_line
+from vocabless.training.pretraining.masked_lm import MaskedLM
 from vocabless.training.pretraining.packing import Packing, part_of_process
 from vocabless.training.pretraining.run_text import HELD_OUT_STRETCHES, _hold_out, load_documents
 from vocabless.training.pretraining.shuffle_random import REPLACED, ShuffleRandom
-from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, PretrainingStream
+from vocabless.training.pretraining.tokens import IGNORE_INDEX, PretrainingDataset, PretrainingStream, TokenCollator
 
 TEXTS = [f"document number {i} has words of its own{i}." for i in range(200)]
 DOCUMENTS = Dataset.from_dict({"text": TEXTS})
@@ -114,6 +116,10 @@ def stream_of(packing, objective=NOTHING, seed=3, rank=0, world_size=1, shards=8
     return PretrainingStream(sequences, packing, objective, seed, rank)
 
 
+def labels(items):
+    return [item["labels"].tolist() for item in items]
+
+
 def texts(items):
     return [item["input_ids"][1:-1].tobytes() for item in items]
 
@@ -160,22 +166,75 @@ def test_more_workers_than_shards_is_no_endless_loop(packing):
 def test_what_happens_to_a_sequence_depends_on_seed_epoch_and_number_alone(packing):
     items, again = (list(stream_of(packing, ShuffleRandom()).epoch(0)) for _ in range(2))
     assert 0.05 < (np.concatenate([item["labels"][1:-1] for item in items]) == REPLACED).mean() < 0.25
-    assert texts(items) == texts(again) and [item["labels"] for item in items] == [item["labels"] for item in again]
+    assert texts(items) == texts(again) and labels(items) == labels(again)
     first, second, other = (
         PretrainingDataset(packing.prepare(DOCUMENTS), packing, ShuffleRandom(), seed) for seed in (1, 1, 2)
     )
     batch, alone = first.__getitems__([5, 3, 9]), second[3]
-    assert (batch[1]["input_ids"] == alone["input_ids"]).all() and batch[1]["labels"] == alone["labels"]
+    assert (batch[1]["input_ids"] == alone["input_ids"]).all() and labels(batch[1:2]) == labels([alone])
     second.set_epoch(1)
-    assert second[3]["labels"] != alone["labels"] != other[3]["labels"]
+    assert labels([second[3]]) != labels([alone]) != labels([other[3]])
+
+
+def plain_corruption(objective, blocks, targets, donors, mask, rng):
+    """What happens to the tokens of one sequence, one after the other, as HashFormers 3.6 and EELBERT 4.1 say it."""
+    corrupted, size = [*blocks], len(blocks)
+    first, second = rng.random(size), rng.random(size)
+    if objective.name == "mlm":
+        labels = [target if number < 0.15 else IGNORE_INDEX for target, number in zip(targets, first, strict=True)]
+        chosen = [place for place in range(size) if labels[place] != IGNORE_INDEX]
+        corrupted = [mask if place in chosen and second[place] < 0.8 else blocks[place] for place in range(size)]
+        replaced = [place for place in chosen if second[place] >= 0.9]
+    else:
+        order, labels = rng.permutation(size), [0] * size
+        for place in range(size):
+            if first[place] < 0.1:
+                corrupted[place], labels[place] = blocks[order[place]], 1
+        replaced = [place for place in range(size) if second[place] < 0.1 <= first[place]]
+    for place, donor in zip(replaced, rng.integers(len(donors), size=len(replaced)), strict=True):
+        corrupted[place] = donors[donor]
+        labels[place] = targets[place] if objective.name == "mlm" else 2
+    if objective.name != "mlm":
+        labels = [label * (new != old) for label, new, old in zip(labels, corrupted, blocks, strict=True)]
+    return corrupted, labels
+
+
+@pytest.mark.parametrize("seed", [5, 2**32 + 5])
+@pytest.mark.parametrize("objective", [ShuffleRandom(), MaskedLM()], ids=["shuffle-random", "mlm"])
+@pytest.mark.parametrize("variant", ["eelbert-tiny", "ewe-bert-word-tiny", "bert-tiny"])
+def test_a_batch_is_what_plain_python_makes_of_each_sequence_alone(variant, objective, seed, subword):
+    load = load_shape_tokenizer if variant == "bert-tiny" else load_tokenizer
+    files = (subword,) if "word" not in variant else ()
+    tokenizer = load(variant, *files) if files or objective.name != "mlm" else load(variant, target=subword)
+    packing = Packing(tokenizer, objective.needs_targets, 40)
+    data = PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed)
+    data.set_epoch(3)
+    indices = [len(data) - 1, 0, 7, 3]  # the last one is short
+    batch = TokenCollator(tokenizer)(data.__getitems__(indices))
+    sequences = data.sequences.with_format(None)
+    for row, index in enumerate(indices):
+        rng = np.random.default_rng((seed, 3, index))
+        donor = int(rng.integers(len(data)))
+        blocks, targets = packing.read(sequences[index])
+        donors = packing.vocabulary if objective.needs_targets and files else packing.read(sequences[donor])[0]
+        arguments = blocks.tolist(), targets, donors.tolist(), packing.mask.tolist(), rng
+        corrupted, labels = plain_corruption(objective, *arguments)
+        size = len(blocks) + 2
+        ends = tokenizer("")["input_ids"]
+        expected = corrupted if packing.is_ours else [token for (token,) in corrupted]
+        assert batch["input_ids"][row, :size].tolist() == [ends[0], *expected, ends[1]]
+        assert batch["labels"][row, :size].tolist() == [IGNORE_INDEX, *labels, IGNORE_INDEX]
+        assert batch["attention_mask"][row].tolist() == [1] * size + [0] * (batch["labels"].shape[1] - size)
+        assert (batch["input_ids"][row, size:] == 0).all() and (batch["labels"][row, size:] == IGNORE_INDEX).all()
+    assert {values.dtype for values in batch.values()} == {torch.int64} and size <= 40
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_replacements_come_from_other_sequences_and_special_tokens_are_around_and_are_not_judged(packing, is_stream):
     donors = {}
 
-    def corrupt(blocks, targets, donor, mask, rng):
-        donors[blocks.tobytes()] = donor.tobytes()
+    def corrupt(blocks, targets, mask, draws):
+        donors[blocks.tobytes()] = draws.donors(np.arange(draws.sizes[0])).tobytes()
         return blocks, np.zeros(len(blocks))
 
     objective = SimpleNamespace(corrupt=corrupt, needs_targets=False)
@@ -183,7 +242,7 @@ def test_replacements_come_from_other_sequences_and_special_tokens_are_around_an
         items = list(stream_of(packing, objective).epoch(0))
     else:
         data = PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed=3)
-        items = data.__getitems__(range(len(TEXTS)))
+        items = [data[index] for index in range(len(TEXTS))]
     assert len(items) == len(donors) == len(TEXTS)
     assert {*donors.values()} <= {*donors} and len({*donors.values()}) > len(TEXTS) / 4
     assert sum(donor == blocks for blocks, donor in donors.items()) < 5
@@ -199,8 +258,10 @@ def test_masked_lm_knows_each_token_and_draws_from_the_whole_vocabulary(is_ours,
     tokenizer = load_tokenizer("eelbert-tiny", subword) if is_ours else load_shape_tokenizer("bert-tiny", subword)
     packing, given = Packing(tokenizer, True, 64), []
     objective = SimpleNamespace(needs_targets=True, corrupt=lambda *values: given.append(values) or values[:2])
-    items = PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed=0).__getitems__(range(30))
-    for item, (blocks, targets, donors, mask, _) in zip(items, given, strict=True):
+    data = PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed=0)
+    items = [data[index] for index in range(30)]
+    for item, (blocks, targets, mask, draws) in zip(items, given, strict=True):
+        donors = draws.donors(np.arange(draws.sizes[0]))
         assert len(np.unique(donors, axis=0)) == 150  # DOCUMENTS have a fraction of these tokens
         assert (donors[targets] == blocks).all() and (mask == packing.mask).all()
-        assert item["labels"][1:-1] == targets.tolist()
+        assert item["labels"][1:-1].tolist() == targets.tolist()
