@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -36,7 +36,7 @@ from vocabless.training.pretraining.teacher import (
     with_translations,
 )
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, repeated, sample_languages
-from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors, token_counter
+from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors, ready_blocks, token_counter
 from vocabless.training.run import Results, Trained
 from vocabless.training.script import ANY_SIZE, SHARE, ScriptTrainingArguments, flag
 from vocabless.training.trainer import ResumableTrainer
@@ -152,11 +152,11 @@ class Distill(Objective):
                 f"--metric_for_best_model {training.metric_for_best_model} is not measured: recall_at_10 needs twelve "
                 f"held-out texts, spearman --sts_file, translation --parallel; give one of {', '.join(names)}."
             )
-        teacher, length_of = self._load_teacher(), token_counter(tokenizer)
+        teacher = self._load_teacher()
         # Needs sentence-transformers: the teacher says so if it is not installed.
         from vocabless.training.pretraining.evaluation import Evaluation, HeldOutTexts, ScoredPairs, Translations
 
-        train = self._examples(texts, parallel, teacher, length_of)
+        train = self._examples(texts, parallel, teacher, tokenizer)
         mean = 0 if train.means is None else train.means[0]
 
         def targets(texts: Sequence[str]) -> Any:
@@ -192,7 +192,7 @@ class Distill(Objective):
         texts: list[str],
         parallel: ParallelTexts | None,
         teacher: SentenceTeacher,
-        length_of: Callable[[list[str]], list[int]],
+        tokenizer: PreTrainedTokenizerBase,
     ) -> VectorTexts:
         """Returns the texts of the corpus, then those of the languages, see `sample_languages`.
 
@@ -216,7 +216,11 @@ class Distill(Objective):
             of_name = {name: number for number, name in enumerate(dict.fromkeys(names))}  # English is the first
             groups = np.fromiter(map(of_name.__getitem__, names), np.int64, len(names))
             means = mean_vectors(columns[1], groups)
-        return VectorTexts(*columns, length_of, rows, means, groups, self.misspell_probability, seed)
+        is_ready = not self.misspell_probability
+        blocks = ready_blocks(columns[0], tokenizer, self.arguments.max_seq_length) if is_ready else None
+        return VectorTexts(
+            *columns, token_counter(tokenizer), rows, means, groups, self.misspell_probability, seed, blocks
+        )
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states, and that the states have embeddings, see `--last_stage`."""

@@ -239,7 +239,7 @@ class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         seed = [self.seed % 2**32, *([self.seed >> 32] if self.seed >> 32 else [])]
-        keys = np.array([[*seed, self.epoch, index] for index in indices], np.uint32)  # numpy takes long to read a tuple
+        keys = np.array([[*seed, self.epoch, index] for index in indices], np.uint32)  # as tuples they take longer
         rngs = [np.random.default_rng(key) for key in keys]
         donors = [int(rng.integers(len(self.sequences))) for rng in rngs]
         rows = self.sequences[[*indices, *donors]]  # one read for the whole batch

@@ -149,17 +149,17 @@ def test_a_quarter_of_an_epoch_is_the_corpus_and_languages_share_the_rest(
     parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
     monkeypatch.setattr(distill, "LANGUAGE_EXPONENT", 0)
     objective = Distill()
-    objective.training = SimpleNamespace(seed=0)
-    teacher = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16)
-    examples = objective._examples(["the fox", "a dog"], parallel, teacher, lambda batch: list(map(len, batch)))
+    objective.training, objective.arguments = SimpleNamespace(seed=0), SimpleNamespace(max_seq_length=16)
+    teacher, tokenizer = SentenceTeacher(make_teacher(tmp_path / "teacher"), 16), "of another family"
+    examples = objective._examples(["the fox", "a dog"], parallel, teacher, tokenizer)
     texts = examples.dataset()[:]["text"]
     assert texts[:4] == ["the fox", "a dog"] * 2 and sorted(texts[4:]) == sorted("abcdefäöüßéè")
     copies = Dataset.from_dict({"text": ["häuser", "hauser"]})  # the copy learns what its original does
     parallel = ParallelTexts(copies, np.array(["de", "de"]), ["häuser"], np.zeros(2, int))
-    with_copy = objective._examples(["the fox"], parallel, teacher, lambda batch: list(map(len, batch)))
+    with_copy = objective._examples(["the fox"], parallel, teacher, tokenizer)
     assert sorted(with_copy.dataset()[:]["text"]) == ["hauser", "häuser", "the fox"]
     parallel = ParallelTexts(letters, np.array(["de"] * 6), list("abcdef"), np.arange(6))
-    long = objective._examples(list("uvwxyz"), parallel, teacher, lambda batch: list(map(len, batch)))
+    long = objective._examples(list("uvwxyz"), parallel, teacher, tokenizer)
     assert len(long.dataset()) == 6 + 12  # a corpus that is larger than its share is read once
 
 

@@ -15,12 +15,12 @@ from vocabless.saving.tables import vector_tables
 from vocabless.training.pretraining.losses import DirectionLoss, LastStage
 from vocabless.training.pretraining.measures import measured_names, read_scored_pairs, recall
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, sample_languages
-from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors
+from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors, ready_blocks
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 from vocabless.training.pretraining.evaluation import Evaluation, HeldOutTexts, ScoredPairs, Translations
-from vocabless.training.pretraining.student import LengthBatches, sentence_student
+from vocabless.training.pretraining.student import LengthBatches, StudentCollator, sentence_student
 
 
 def cosine(a, b) -> float:
@@ -114,6 +114,24 @@ def test_texts_are_misspelt_anew_in_each_epoch_and_alike_in_each_order() -> None
     reader.on_epoch_begin(None, TrainerState(epoch=1.0), None)
     assert data[1]["text"] != first["text"][1]
     assert VectorTexts(texts, texts, same, lengths).dataset()[1]["text"] == "came home together"
+
+
+def test_blocks_that_are_found_once_give_the_batches_of_the_texts(empty_cache) -> None:
+    tokenizer, same = load_tokenizer("hashgram-tiny"), np.arange(4)
+    texts = Dataset.from_dict({"text": ["seven boats", "a [MASK] came home together", "", "naïve"]})
+    vectors = Dataset.from_dict({"vector": [[1.0], [2.0], [3.0], [4.0]]})
+    collate = StudentCollator(tokenizer, 5)
+    ready = ready_blocks(texts, tokenizer, 5)
+    assert ready.cache_files and ready_blocks(texts, "another family", 5) is None
+    plain, blocks = (
+        VectorTexts(texts, vectors, same, lambda batch: [1] * len(batch), blocks=each).dataset()
+        for each in (None, ready)
+    )
+    for indices in ([3, 1, 0], [2], [1, 2, 3, 0]):
+        expected, given = (collate(data.__getitems__(indices)) for data in (plain, blocks))
+        assert expected.keys() == given.keys() and expected["label"].dtype == torch.float32
+        for name, values in expected.items():
+            assert values.dtype == given[name].dtype and torch.equal(values, given[name])
 
 
 def test_each_text_has_the_vector_of_its_target() -> None:
