@@ -101,7 +101,7 @@ class StudentCollator:
     """Makes a batch of examples with a `text`, cut at `max_length` tokens, and a `label`, the teacher's vector.
 
     In place of the text an example may have its `blocks`, see `vector_texts.ready_blocks`.
-    The collator of sentence-transformers, which takes images and conversations, too, makes a step of nano a sixth longer.
+    With the collator of sentence-transformers, which takes images, too, a step of nano takes a sixth longer.
     """
 
     tokenizer: PreTrainedTokenizerBase  # of the student
