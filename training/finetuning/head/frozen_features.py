@@ -1,5 +1,6 @@
 """What the head of a model reads of rows of token ids, while its encoder is frozen."""
 
+from array import array
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +50,20 @@ def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int =
 @torch.no_grad()
 def wide_features(config: Any, rows: EncodedRows, collator: Any, num_rows: int) -> csr_matrix:
     """Returns the features (n, num_rows) of a `WideLayer` for n rows of token ids."""
-    layer = WideLayer(config, num_rows, 1)
-    columns: list[Any] = [None] * len(rows)
-    numbers: list[Any] = [None] * len(rows)
+    layer, columns, numbers, order, counts = WideLayer(config, num_rows, 1), array("i"), array("f"), [], []
     for indices, batch in batches(rows, collator):
         found, shares = layer.features(batch["input_ids"])
-        for index, of_text, share in zip(indices, found, shares, strict=True):
-            kept = share > 0
-            columns[index], numbers[index] = of_text[kept].int().numpy(), share[kept].numpy()
-    starts = np.cumsum([0, *map(len, columns)])
-    features = csr_matrix((np.concatenate(numbers), np.concatenate(columns), starts), shape=(len(rows), num_rows))
+        kept = shares > 0
+        columns.frombytes(found[kept].int().numpy().tobytes())  # arrays that grow: parts of them would fill the memory
+        numbers.frombytes(shares[kept].numpy().tobytes())
+        order.append(indices)
+        counts.append(kept.sum(1).numpy())
+    parts = (
+        np.frombuffer(numbers, np.float32),
+        np.frombuffer(columns, np.int32),
+        np.cumsum([0, *np.concatenate(counts)]),
+    )
+    features = csr_matrix(parts, shape=(len(rows), num_rows))[np.argsort(np.concatenate(order))]
     features.sum_duplicates()
     return features
 

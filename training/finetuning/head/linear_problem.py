@@ -82,10 +82,11 @@ class LinearProblem:
         vectors = features.vectors
         deviation = vectors.std(0)
         self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
-        self._deep = (vectors - self._mean) / self._deviation
+        self._deep: Any = (vectors - self._mean) / self._deviation
         self._inputs: Any = self._deep
         self._from_inputs: Vectors | None = None  # (n, r), maps weights of the kernel's inputs to those of the rows
         self._wide: Any = None  # (n, rows), with their scales
+        self._scales: Any = None  # (rows,), of the wide features
         if not wide_weight or features.wide is None:
             return
         relevant = relevance(features, labelled.problem.memberships(labelled.targets))
@@ -94,7 +95,7 @@ class LinearProblem:
         wide = features.wide
         self._wide = csr_matrix((wide.data * self._scales[wide.indices], wide.indices, wide.indptr), wide.shape)
         if len(vectors) > MAX_KERNEL_ROWS:
-            self._inputs = _joined(self._deep, self._wide)
+            self._inputs, self._deep, self._wide = _joined(self._deep, self._wide), None, None
             return
         kernel = (self._wide @ self._wide.T).toarray()
         with _blas().limit(limits=1, user_api="blas"):
@@ -109,14 +110,13 @@ class LinearProblem:
         with _blas().limit(limits=1, user_api="blas"):
             weight, bias = problem.fit_linear(self._inputs, targets, strength, self._labelled.features.weights)
         wide: Array | None = None
-        if self._wide is not None:
-            size = len(self._mean)
+        if self._scales is not None:
             if self._from_inputs is None:
-                weight, wide = weight[:, :size], weight[:, size:].T
+                weight, wide = np.split(weight, [len(self._mean)], axis=1)
             else:
                 of_rows = self._from_inputs @ weight.T
-                weight, wide = of_rows.T @ self._deep, self._wide.T @ of_rows
-            wide = wide * self._scales[:, None]
+                weight, wide = of_rows.T @ self._deep, (self._wide.T @ of_rows).T
+            wide = wide.T * self._scales[:, None]
         return FirstHead(weight, bias, self._mean, self._deviation, wide)
 
 
