@@ -57,7 +57,7 @@ def wide_features(config: Any, rows: EncodedRows, collator: Any, num_rows: int) 
         columns.frombytes(found[kept].int().numpy().tobytes())  # arrays that grow: parts of them would fill the memory
         numbers.frombytes(shares[kept].numpy().tobytes())
         order.append(indices)
-        counts.append(kept.sum(1).numpy())
+        counts.append(kept.flatten(1).sum(1).numpy())
     parts = (
         np.frombuffer(numbers, np.float32),
         np.frombuffer(columns, np.int32),

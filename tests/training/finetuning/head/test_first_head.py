@@ -12,15 +12,18 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
+from transformers import DataCollatorWithPadding
 from transformers.utils import logging as transformers_logging
 
-from vocabless import VocablessForSequenceClassification, load_config
+from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.head import head_choice, linear_problem
-from vocabless.training.finetuning.head.frozen_features import Features, relevance
+from vocabless.training.finetuning.head.frozen_features import Features, relevance, wide_features
 from vocabless.training.finetuning.head.head_choice import choose, held_out_logits
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.rows.held_out import folds_of
+from vocabless.training.finetuning.tasks import logits
 from vocabless.training.finetuning.tasks import logits as logits_file
 from vocabless.training.finetuning.tasks.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
@@ -232,3 +235,19 @@ def test_the_rows_of_a_wide_part_fit_their_bytes():
         assert 1_350_000 < rows * (labels + 4) <= 1_400_000 or rows == 32_749  # the largest prime below 2¹⁵
         assert not any(rows % factor == 0 for factor in range(2, rows))
     assert wide_rows(4) * 8 <= 300_000 and wide_rows(77) * 81 <= 1_500_000 and wide_rows(100_000) == 0
+
+
+def test_wide_features_of_batches_are_those_of_each_text(monkeypatch):
+    monkeypatch.setattr(logits, "BATCH_SIZE", 2)
+    tokenizer = load_tokenizer("hashgram-nano")
+    texts = ["a red house, a red house", "no", "the long river in the valley below the hill", "yes, no", "no"]
+    rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in texts]
+    config = load_config("hashgram-nano")
+    found = wide_features(config, rows, DataCollatorWithPadding(tokenizer), 97).toarray()
+    layer = WideLayer(config, 97, 1)
+    for row, of_text in zip(rows, found, strict=True):
+        expected = np.zeros(97, np.float32)
+        columns, shares = layer.features(torch.tensor([row["input_ids"]]))
+        np.add.at(expected, columns.flatten().numpy(), shares.flatten().numpy())
+        np.testing.assert_allclose(of_text, expected, rtol=1e-5)
+        assert of_text.any()
