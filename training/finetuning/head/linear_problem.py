@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 from threadpoolctl import ThreadpoolController
 
 from vocabless.training.finetuning.head.frozen_features import Features, relevance
@@ -92,11 +92,10 @@ class LinearProblem:
         relevant = relevance(features, labelled.problem.memberships(labelled.targets))
         length = np.sqrt((features.wide.power(2) @ relevant**2).mean()) or 1.0
         self._scales = (relevant * (wide_weight * vectors.shape[1] ** 0.5 / length)).astype(np.float32)  # (rows,)
-        wide = features.wide
-        self._wide = csr_matrix((wide.data * self._scales[wide.indices], wide.indices, wide.indptr), wide.shape)
         if len(vectors) > MAX_KERNEL_ROWS:
-            self._inputs, self._deep, self._wide = _joined(self._deep, self._wide), None, None
+            self._inputs, self._deep = _joined(self._deep, features.wide, self._scales), None
             return
+        self._wide = features.wide @ diags(self._scales)
         kernel = (self._wide @ self._wide.T).toarray()
         with _blas().limit(limits=1, user_api="blas"):
             values, axes = np.linalg.eigh(self._deep @ self._deep.T + kernel)
@@ -126,13 +125,14 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _joined(deep: Vectors, wide: csr_matrix) -> csr_matrix:
-    """Returns the columns of both as float32, without the copies that scipy would make first."""
+def _joined(deep: Vectors, wide: csr_matrix, scales: Array) -> csr_matrix:
+    """Returns the columns of both as float32, the wide ones scaled, without the copies that scipy would make first."""
     rows, size = deep.shape
     starts = wide.indptr + size * np.arange(rows + 1)
     numbers, columns = np.empty(starts[-1], np.float32), np.empty(starts[-1], np.int32)
     for row, (start, end) in enumerate(pairwise(starts.tolist())):
         of_wide = slice(wide.indptr[row], wide.indptr[row + 1])
         numbers[start : start + size], columns[start : start + size] = deep[row], np.arange(size)
-        numbers[start + size : end], columns[start + size : end] = wide.data[of_wide], wide.indices[of_wide] + size
+        numbers[start + size : end] = wide.data[of_wide] * scales[wide.indices[of_wide]]
+        columns[start + size : end] = wide.indices[of_wide] + size
     return csr_matrix((numbers, columns, starts), (rows, size + wide.shape[1]))
