@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from transformers import PreTrainedModel
 
+from vocabless.saving.record import MISMATCHED, TEST
 from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.head.head_writing import divide_logits
 from vocabless.training.finetuning.prepared import Prepared
@@ -99,11 +100,8 @@ def is_head_enough(prepared: Prepared, head: HeadFit, alone: Candidate) -> bool:
     Fine-tuning must be able to gain more than `ENOUGH` of the interval of the head's score. Logs why nothing is
     trained, or how long training takes.
     """
-    data, metric, epochs = (
-        prepared.data,
-        prepared.data.problem.best_metric,
-        float(prepared.training.num_train_epochs or 0),
-    )
+    data, epochs = prepared.data, float(prepared.training.num_train_epochs or 0)
+    metric = data.problem.best_metric
     low, high = interval(metric, alone.scores[metric], len(data.validation[""]), data.scored_folds)
     is_enough = not prepared.are_epochs_given and 1 - alone.scores[metric] <= ENOUGH * (high - low)
     if is_enough:
@@ -166,11 +164,12 @@ def simplest(candidates: Sequence[Candidate], data: TaskData, metric: str | None
     return best
 
 
-def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tuple[float, float]:
-    """Returns the 95 % confidence interval of a score on `count` examples.
+def interval(name: str, value: float, count: float, scored_folds: int = 0) -> tuple[float, float]:
+    """Returns the 95 % confidence interval of a score on `count` examples, by its name in the results.
 
     A correlation gets Fisher's interval. Every other score is treated as a share of the examples and gets Wilson's
-    interval (1927), which does not shrink to a point at 0 and 1.
+    interval (1927), which does not shrink to a point at 0 and 1. The score on test rows is that of the saved model
+    itself, whatever `scored_folds` says.
 
     The model that was scored on folds is not the one that was saved, and folds share training rows. So the variance of
     a score on J folds of n rows each is not σ² / (J·n), but (1/J + test rows / training rows) σ² / n (Nadeau & Bengio
@@ -185,8 +184,8 @@ def interval(metric: str, value: float, count: int, scored_folds: int = 0) -> tu
         >>> [round(bound, 2) for bound in interval("accuracy", 0.8, 500, scored_folds=5)]
         [0.74, 0.85]
     """
-    effective = count / (1 + scored_folds / (FOLDS - 1))
-    if metric in CORRELATIONS:
+    effective = count if name.startswith(TEST) else count / (1 + scored_folds / (FOLDS - 1))
+    if name.removeprefix(TEST).removesuffix(MISMATCHED) in CORRELATIONS:
         if effective <= 3:
             return -1.0, 1.0
         center = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))

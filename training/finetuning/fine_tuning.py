@@ -253,13 +253,7 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
         "measures": scores,
         "rows": rows,
         "train_rows": len(data.train),
-        "intervals": {
-            name: interval(
-                name.removeprefix(TEST).removesuffix(MISMATCHED),
-                *(scores[name], count, 0 if name.startswith(TEST) else data.scored_folds),
-            )
-            for name, count in rows.items()
-        },
+        "intervals": {name: interval(name, scores[name], count, data.scored_folds) for name, count in rows.items()},
         "threshold": data.problem.threshold,
         "constant_baselines": constants,
         "best_checkpoint": None if state is None else Path(state.best_model_checkpoint or "").name or None,

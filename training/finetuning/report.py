@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.overrides import describe_overrides
-from vocabless.saving.record import MISMATCHED, TEST, describe_rows
+from vocabless.saving.record import TEST, describe_rows
 from vocabless.saving.run_folder import RESULTS, write_json
 from vocabless.saving.tables import markdown_table
 from vocabless.training.finetuning.candidates import interval
@@ -56,9 +56,8 @@ def summarise(results: RunResults) -> list[Row]:
         counts = first.get("rows", {})
         for name in [*first["constant_baselines"], *(name for name in counts if name.startswith(TEST))]:
             mean, deviation = _mean([run["measures"][name] for run in seeds.values()])
-            metric, folds = name.removeprefix(TEST).removesuffix(MISMATCHED), first["scored_folds"]
             rows = counts.get(name)
-            bounds = rows and interval(metric, mean, rows, 0 if name.startswith(TEST) else folds)
+            bounds = rows and interval(name, mean, rows, first["scored_folds"])
             others = [first.get(entry, {}).get("measures", {}).get(name) for entry in ("head", "teacher")]
             constant = first["constant_baselines"].get(name)
             table.append(Row(task, name, mean, deviation, rows, bounds, constant, *others))
