@@ -40,9 +40,9 @@ class HeadFit:
     reads_sentences: bool  # whether the model shall read the sentences of texts, too
     seconds: float  # in which the encoder read the rows
 
-    def head(self, rows: Rows | None = None) -> FirstHead:
-        """Returns the head that is fitted to some of the training rows; None is all."""
-        return (self.labelled if rows is None else self.labelled.select(rows)).fit(self.settings)
+    def head(self, rows: Rows) -> FirstHead:
+        """Returns the head that is fitted to some of the training rows."""
+        return self.labelled.select(rows).fit(self.settings)
 
 
 def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any, data: TaskData) -> HeadFit:

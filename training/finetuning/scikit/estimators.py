@@ -158,8 +158,8 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         classes_: the labels, sorted; of several labels, the names of the columns or their numbers.
         model_, tokenizer_: of transformers.
         cross_validated_: scores of models like this one, which read sentences if it does, on rows that they have not
-            learned: of fewer than 10 000 texts
-            all, in five folds; if more than 200 were fine-tuned on, one fold. Copies of a text are in one fold.
+            learned: of fewer than 10 000 texts all, in five folds; if more than 200 were fine-tuned on, one fold.
+            Copies of a text are in one fold.
         results_: what the model card is made of; `encoder_choice` says why an encoder was chosen, if none was named.
     """
 
