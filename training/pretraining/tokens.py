@@ -188,8 +188,11 @@ def make_examples(
         draws = Draws(rngs, lengths, packing.vocabulary.__getitem__, np.array([len(packing.vocabulary)]))
     else:
         donated, sizes = packing.tokens(donors)
-        read = lambda places: packing.read({name: column[places] for name, column in donated.items()})[0]  # noqa: E731
-        draws = Draws(rngs, lengths, read, sizes)
+
+        def donors_at(places: Integers) -> Integers:
+            return packing.read({name: column[places] for name, column in donated.items()})[0]
+
+        draws = Draws(rngs, lengths, donors_at, sizes)
     blocks, labels = objective.corrupt(blocks, targets, packing.mask, draws)
     input_ids, labels = packing.with_ends(blocks, labels, lengths)
     ends = np.cumsum(lengths + (len(input_ids) - len(blocks)) // len(lengths)).tolist()
