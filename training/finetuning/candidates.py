@@ -16,10 +16,9 @@ from transformers import PreTrainedModel
 
 from vocabless.saving.record import MISMATCHED, TEST
 from vocabless.training.finetuning.head.first_head import HeadFit
-from vocabless.training.finetuning.head.head_writing import divide_logits
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
-from vocabless.training.finetuning.tasks.data import Examples, TaskData
+from vocabless.training.finetuning.tasks.data import Rows, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
 from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel, Problem
@@ -41,11 +40,11 @@ class Candidate:
     """A model that may be saved, or others like it, on validation rows."""
 
     name: str  # `HEAD` alone; all weights as `TRAINED`; or their `MEAN` before and after training
-    logits: TextLogits  # of the validation rows that decide, before they are divided
     temperature: float  # by which the logits of the saved model are divided
     threshold: float  # see `Problem.threshold`
     reads_sentences: bool | None  # whether the saved model does; None: as it was loaded
     scores: Scores  # of the saved model
+    losses: Array  # (n,), of the validation rows that decide, see `_losses`
 
     @classmethod
     def of(
@@ -67,12 +66,15 @@ class Candidate:
         for suffix, of_rows in saved.items():
             of_part = problem.score(of_rows, data.targets(data.validation[suffix]))
             scores |= {f"{metric}{suffix}": value for metric, value in of_part.items()}
-        return cls(name, logits[""], temperature, threshold, reads_sentences, scores)
+        return cls(name, temperature, threshold, reads_sentences, scores, _losses(data, logits[""]))
 
+    @torch.no_grad()
     def write_into(self, model: Any, problem: Problem) -> None:
         """Gives the model what was chosen with it."""
         if self.temperature != 1:
-            divide_logits(model, self.temperature)
+            for layer in filter(None, (model.classifier.out_proj, model.classifier.wide)):
+                for parameter in layer.parameters():
+                    parameter.div_(self.temperature)
         if self.reads_sentences is not None:
             model.config.classifier_reads_sentences = self.reads_sentences
         if problem.name == MultiLabel.name:
@@ -81,7 +83,7 @@ class Candidate:
 
 def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     """Returns the first head, on all validation rows, and logs its score."""
-    data, config = prepared.data, cast(Any, prepared.model).config
+    data, config, metric = prepared.data, cast(Any, prepared.model).config, prepared.data.problem.best_metric
     is_apart = not data.is_cross_validated
     logits = _logits(prepared, prepared.model, head.reads_sentences) if is_apart else {"": head.held_out}
     alone = Candidate.of(HEAD, data, logits, head.reads_sentences)
@@ -89,7 +91,7 @@ def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     way = f"on {len(data.validation['']):,} held-out rows" if is_apart else "cross-validated"
     prepared.log(
         f"{data.title}, head alone (a linear model of the frozen encoder's vectors{words}): "
-        f"{_metric(data)} {_score(data, alone)}, {way}."
+        f"{_metric(metric)} {_score(metric, alone)}, {way}."
     )
     return alone
 
@@ -121,11 +123,25 @@ def with_models(prepared: Prepared, alone: Candidate | None, models: Mapping[str
     """Returns all candidates on validation rows that are apart, those with trained weights by name → model."""
     reads_sentences = alone is not None and alone.reads_sentences
     logits = {name: _logits(prepared, model, reads_sentences) for name, model in models.items()}
-    return with_tuned(alone, prepared.data, logits, prepared)
+    candidates = _with_tuned(alone, prepared.data, logits)
+    log_scores(prepared, candidates)
+    return candidates
 
 
-def with_tuned(
-    alone: Candidate | None, data: TaskData, logits: Mapping[str, Mapping[str, TextLogits]], prepared: Prepared
+def on_folds(data: TaskData, head: HeadFit | None, rows: Rows, logits: Sequence[TextLogits]) -> list[Candidate]:
+    """Returns all candidates on the rows of folds, the validation rows of the data.
+
+    The logits of models with trained weights are in the order of `TRAINED` and `MEAN`.
+    """
+    alone = None
+    if head is not None:
+        alone = Candidate.of(HEAD, data, {"": head.held_out.select(rows)}, head.reads_sentences)
+    names = zip((TRAINED, MEAN), logits, strict=False)
+    return _with_tuned(alone, data, {name: {"": of_model} for name, of_model in names})
+
+
+def _with_tuned(
+    alone: Candidate | None, data: TaskData, logits: Mapping[str, Mapping[str, TextLogits]]
 ) -> list[Candidate]:
     """Returns all candidates: the head alone, if there is one, and those with trained weights.
 
@@ -134,29 +150,33 @@ def with_tuned(
     """
     reads_sentences, is_calibrated = None if alone is None else alone.reads_sentences, MEAN not in logits
     tuned = [Candidate.of(name, data, each, reads_sentences, is_calibrated) for name, each in logits.items()]
-    if alone is None:
-        return tuned
-    candidates = [alone, *tuned]
-    best, best_tuned = (simplest(each, data, prepared.deciding_metric) for each in (candidates, tuned))
-    kept = "the head alone" if best is alone else "fine-tuning"
-    scores = f"{_score(data, best_tuned)} with fine-tuning, {_score(data, alone)} with the head alone"
-    prepared.log(f"{data.title}: {_metric(data)} {scores}; {kept} is kept.")
-    return candidates
+    return tuned if alone is None else [alone, *tuned]
 
 
-def simplest(candidates: Sequence[Candidate], data: TaskData, metric: str | None = None) -> Candidate:
+def log_scores(prepared: Prepared, candidates: Sequence[Candidate]) -> None:
+    """Logs what fine-tuning gains over the head alone, if that is a candidate, and which of both is kept."""
+    head, *tuned = candidates
+    if head.name == HEAD:
+        best, best_tuned = (simplest(each, prepared.deciding_metric) for each in (candidates, tuned))
+        kept = "the head alone" if best is head else "fine-tuning"
+        name = prepared.data.problem.best_metric
+        scores = f"{_score(name, best_tuned)} with fine-tuning, {_score(name, head)} with the head alone"
+        prepared.log(f"{prepared.data.title}: {_metric(name)} {scores}; {kept} is kept.")
+
+
+def simplest(candidates: Sequence[Candidate], metric: str | None = None, gain: float = TUNING_GAIN) -> Candidate:
     """Returns the simplest candidate that no other one is better than on validation rows; simpler ones come first.
 
     Args:
         candidates: models that may be saved.
-        data: with the validation rows.
-        metric: whose best score is better. None is the calibrated loss, of which a gain must be above `TUNING_GAIN`.
+        metric: whose best score is better. None is the calibrated loss.
+        gain: standard errors by which that loss must be lower.
     """
 
     def is_better(other: Candidate, simpler: Candidate) -> bool:
         if metric is not None:
             return (other.scores[metric] - simpler.scores[metric]) * (-1 if metric == "loss" else 1) > 0
-        return is_gain(loss_gains(data.problem, data.validation[""], simpler.logits, other.logits), TUNING_GAIN)
+        return is_gain(simpler.losses - other.losses, gain)
 
     best, *simpler = reversed(candidates)
     for each in simpler:
@@ -197,23 +217,6 @@ def interval(name: str, value: float, count: float, scored_folds: int = 0) -> tu
     return max(0.0, center - margin), min(1.0, center + margin)
 
 
-def loss_gains(problem: Problem, examples: Examples, simpler: TextLogits, other: TextLogits) -> Array:
-    """Returns how much lower the loss of each example is by the second of two models' logits.
-
-    The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
-    loss without more mistakes.
-    """
-    targets = torch.from_numpy(np.asarray([problem.target(label) for label in examples.labels or []]))
-
-    def losses(logits: TextLogits) -> Array:
-        temperature = problem.temperature(torch.from_numpy(logits.texts), targets)
-        found: Array = problem.losses(torch.from_numpy(logits.joined(temperature)), targets).numpy()
-        return found
-
-    gains = losses(simpler) - losses(other)
-    return gains if examples.weights is None else gains * examples.weights / np.mean(examples.weights)
-
-
 def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
     """Returns suffix → a model's logits of validation rows that are apart."""
     rows_of = prepared.validation_rows
@@ -230,6 +233,19 @@ def _temperature(data: TaskData, logits: TextLogits) -> float:
     return data.problem.temperature(torch.from_numpy(logits.texts), targets, weights)
 
 
+def _losses(data: TaskData, logits: TextLogits) -> Array:
+    """Returns the loss of each validation row, (n,), times its weight over the mean weight.
+
+    The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
+    loss without more mistakes.
+    """
+    examples = data.validation[""]
+    targets = torch.from_numpy(np.asarray(data.targets(examples)))
+    temperature = data.problem.temperature(torch.from_numpy(logits.texts), targets)
+    losses: Array = data.problem.losses(torch.from_numpy(logits.joined(temperature)), targets).numpy()
+    return losses if examples.weights is None else losses * examples.weights / np.mean(examples.weights)
+
+
 def _threshold(data: TaskData, logits: Array) -> float:
     """Returns the probability from which on one of several labels is given, by logits of the validation rows.
 
@@ -244,10 +260,10 @@ def _threshold(data: TaskData, logits: Array) -> float:
     return round(float(best * rows + SURE_ROWS) / (rows + SURE_ROWS) / 2, 2)
 
 
-def _metric(data: TaskData) -> str:
-    return data.problem.best_metric.replace("_", " ")
+def _metric(name: str) -> str:
+    return name.replace("_", " ")
 
 
-def _score(data: TaskData, candidate: Candidate) -> str:
-    """Returns the best metric of a candidate, in percent."""
-    return f"{100 * candidate.scores[data.problem.best_metric]:.1f}"
+def _score(name: str, candidate: Candidate) -> str:
+    """Returns a score of a candidate, in percent."""
+    return f"{100 * candidate.scores[name]:.1f}"

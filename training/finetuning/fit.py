@@ -28,7 +28,6 @@ from vocabless.training.finetuning.candidates import (
     with_models,
 )
 from vocabless.training.finetuning.head.first_head import fit_head
-from vocabless.training.finetuning.head.head_writing import has_linear_head
 from vocabless.training.finetuning.prepared import Log, prepare
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.tasks.data import TaskData
@@ -72,12 +71,11 @@ def fit(
             not finite.
     """
     cast(Any, loaded.model).to(training.device)
-    has_first_head = loaded.lacks_head and has_linear_head(loaded.model, data.problem) and not arguments.random_head
-    prepared = prepare(data, loaded, arguments, training, log, has_first_head)
+    prepared = prepare(data, loaded, arguments, training, log)
 
     # 1. The head.
     head = alone = None
-    if has_first_head:
+    if prepared.has_first_head:
         head = fit_head(prepared.model, prepared.rows, prepared.folds, prepared.collator, data)
         alone = head_alone(prepared, head)
     candidates = [] if alone is None else [alone]
@@ -86,7 +84,7 @@ def fit(
     # 2. Training without folds.
     if data.is_cross_validated and not is_enough:
         scored, on_folds = tune_on_folds(prepared, head)
-        is_enough = simplest(on_folds, scored, prepared.deciding_metric).name == HEAD
+        is_enough = simplest(on_folds).name == HEAD
         if not is_enough:
             data, candidates = scored, on_folds
 
@@ -96,7 +94,7 @@ def fit(
         candidates = with_models(prepared, alone, tuned.models)
 
     # 4. The model that is saved.
-    chosen = simplest(candidates, data, prepared.deciding_metric)
+    chosen = simplest(candidates, prepared.deciding_metric)
     model = ({HEAD: prepared.model} | tuned.models)[chosen.name]
     chosen.write_into(model, data.problem)
     return Fitted(
@@ -105,6 +103,6 @@ def fit(
         arguments=prepared.arguments,
         training=prepared.training,
         chosen=chosen,
-        head=candidates[0] if has_first_head else None,
+        head=candidates[0] if prepared.has_first_head else None,
         tuned=tuned,
     )

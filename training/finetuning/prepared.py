@@ -4,16 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from transformers import DataCollatorWithPadding, EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.trainer_callback import ProgressCallback
+from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
 
+from vocabless.modeling.head_layers import PooledHead
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode
-from vocabless.training.finetuning.trainers.task_trainer import TaskTrainer
+from vocabless.training.finetuning.tasks.problems import Problem
 from vocabless.training.load import Loaded, is_checkpoint
-from vocabless.training.trainer import LossBar, ResumableTrainer, logits_only
 
 LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
@@ -52,42 +51,24 @@ class Prepared:
         """Returns the token ids of further texts to train on."""
         return encode(examples, self.data.problem, self.tokenizer, self.length)
 
-    def trainer(self, model: PreTrainedModel, rows: EncodedRows, training: GlueTrainingArguments) -> ResumableTrainer:
-        """Returns the Trainer of a model, whose wide part stays as it is."""
-        wide = getattr(getattr(model, "classifier", None), "wide", None)
-        if wide is not None:
-            wide.requires_grad_(False)
-        trainer = TaskTrainer(
-            self.data.problem,
-            self.epsilon,
-            model=model,
-            args=training,
-            train_dataset=rows,
-            eval_dataset=self.validation_rows.get(""),
-            data_collator=self.collator,
-            compute_metrics=self.data.problem.compute_metrics,
-            preprocess_logits_for_metrics=logits_only,
-        )
-        if trainer.pop_callback(ProgressCallback):
-            trainer.add_callback(LossBar)
-        if self.arguments.early_stopping_patience and trainer.args.load_best_model_at_end:
-            trainer.add_callback(EarlyStoppingCallback(self.arguments.early_stopping_patience))
-        return trainer
+
+def takes_first_head(loaded: Loaded, problem: Problem, arguments: GlueArguments) -> bool:
+    """Returns whether a linear head is fitted to a model that lacks one: it reads one vector, and has enough units."""
+    head, outputs = getattr(loaded.model, "classifier", None), problem.config["num_labels"]
+    if not (loaded.lacks_head and isinstance(head, PooledHead)) or arguments.random_head:
+        return False
+    return head.dense.in_features == head.dense.out_features or outputs <= head.dense.out_features
 
 
 def prepare(
-    data: TaskData,
-    loaded: Loaded,
-    arguments: GlueArguments,
-    training: GlueTrainingArguments,
-    log: Log,
-    has_first_head: bool,
+    data: TaskData, loaded: Loaded, arguments: GlueArguments, training: GlueTrainingArguments, log: Log
 ) -> Prepared:
     """Tokenises the rows and chooses what is None in the arguments; sets the length that the tokenizer remembers.
 
     Raises:
         ValueError: see `fit`.
     """
+    has_first_head = takes_first_head(loaded, data.problem, arguments)
     if training.num_train_epochs == 0 and not has_first_head:
         mistake = "--num_train_epochs 0 fits the head of an encoder of ours without one"
         raise ValueError(f"{mistake}, which {arguments.model_name_or_path!r} is not; leave it out.")

@@ -2,24 +2,26 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
 from tqdm.auto import tqdm
-from transformers import PreTrainedModel
+from transformers import EarlyStoppingCallback, PreTrainedModel
+from transformers.trainer_callback import ProgressCallback
 
-from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate, loss_gains, with_tuned
+from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate, log_scores, on_folds, simplest
 from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.head.head_writing import write_head
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import folds_to_train, with_folds
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
-from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
-from vocabless.training.trainer import ResumableTrainer
+from vocabless.training.finetuning.tasks.metrics import Scores
+from vocabless.training.finetuning.trainers.task_trainer import TaskTrainer
+from vocabless.training.trainer import LossBar, ResumableTrainer, logits_only
 
 # Takes the training rows, and what encodes further texts; returns all rows to learn, and facts for `results.json`.
 Teach = Callable[[EncodedRows, Callable[[Examples], EncodedRows]], tuple[EncodedRows, dict[str, Any]]]
@@ -36,16 +38,9 @@ class Tuned:
 
 
 def tune(prepared: Prepared, teach: Teach | None) -> Tuned:
-    """Trains a copy of the model on all rows."""
-    rows, teacher = prepared.rows, None
-    if teach is not None:
-        rows, teacher = teach(rows, prepared.encode)
-    trainer = prepared.trainer(copy.deepcopy(prepared.model), rows, prepared.training)
-    metrics = trainer.resume()
-    models = {TRAINED: cast(PreTrainedModel, trainer.model)}
-    if prepared.has_first_head and not trainer.is_sharded:  # else there is no whole model to compute with
-        models[MEAN] = mean_model(prepared.model, models[TRAINED])
-    return Tuned(models, trainer, metrics, teacher)
+    """Trains a copy of the model on all rows, and on those of a teacher."""
+    rows, teacher = (prepared.rows, None) if teach is None else teach(prepared.rows, prepared.encode)
+    return replace(_tune(replace(prepared, rows=rows), prepared.training), teacher=teacher)
 
 
 def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, list[Candidate]]:
@@ -55,49 +50,70 @@ def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, l
     with `mean_model` of the weights as `MEAN`. If the number of epochs is free and neither gains anything on the first
     fold, this is the only one. The logits of a finished fold are kept, so a run that was killed loses one fold.
     """
-    folds, rows = prepared.folds[: folds_to_train(len(prepared.rows))], prepared.data.train
-    folder, training = Path(str(prepared.fold_training.output_dir)), copy.copy(prepared.fold_training)
+    folds, training = prepared.folds[: folds_to_train(len(prepared.rows))], copy.copy(prepared.fold_training)
+    folder, is_one = Path(str(training.output_dir)), len(folds) == 1
     folder.mkdir(parents=True, exist_ok=True)
-    is_one = len(folds) == 1
     training.disable_tqdm = bool(training.disable_tqdm) or not is_one
+    may_stop = not (is_one or head is None or prepared.are_epochs_given)
     scored: list[Sequence[TextLogits]] = []
     for fold in tqdm(folds, desc="Cross-validation", disable=bool(prepared.training.disable_tqdm) or is_one):
         file = folder / f"{len(scored)}.npz"
         scored.append(TextLogits.read(file) if file.is_file() else _tune_without(fold, prepared, head, training, file))
-        if len(scored) > 1 or is_one or head is None or prepared.are_epochs_given:
-            continue
-        fold_rows, of_head = rows.select(fold.tolist()), head.held_out.select(fold)
-        if not any(is_gain(loss_gains(prepared.data.problem, fold_rows, of_head, each), 0.0) for each in scored[0]):
+        done = folds[: len(scored)]
+        data = with_folds(prepared.data, done)
+        logits = [TextLogits.of_parts([*zip(done, of_model, strict=True)]) for of_model in zip(*scored, strict=True)]
+        candidates = on_folds(data, head, np.sort(np.concatenate(done)), logits)
+        if may_stop and len(scored) == 1 and simplest(candidates, gain=0.0).name == HEAD:
             prepared.log("Training gains nothing on the first of five folds, so the others are not trained.")
             break
-    folds = folds[: len(scored)]
-    data = with_folds(prepared.data, folds)
-    logits = [TextLogits.of_parts([*zip(folds, of_model, strict=True)]) for of_model in zip(*scored, strict=True)]
-    alone = None
-    if head is not None:
-        of_head = head.held_out.select(np.sort(np.concatenate(folds)))
-        alone = Candidate.of(HEAD, data, {"": of_head}, head.reads_sentences)
-    of_names = {name: {"": of_model} for name, of_model in zip((TRAINED, MEAN), logits, strict=False)}
-    return data, with_tuned(alone, data, of_names, prepared)
+    log_scores(prepared, candidates)
+    return data, candidates
 
 
 def _tune_without(
     fold: Rows, prepared: Prepared, head: HeadFit | None, training: Any, file: Path
 ) -> Sequence[TextLogits]:
     """Returns the logits of the rows of a fold, with trained weights and with their mean; writes them into the file."""
-    rest = np.setdiff1d(np.arange(len(prepared.rows)), fold)
-    start: Any = copy.deepcopy(prepared.model)
-    if head is not None:
-        write_head(head.head(rest), start)
-    model = copy.deepcopy(start)
-    trainer = prepared.trainer(model, [prepared.rows[row] for row in rest], training)
-    trainer.resume()
-    models = [model, *([mean_model(start, model)] if head is not None and not trainer.is_sharded else [])]
-    held_out, reads_sentences = [prepared.rows[row] for row in fold], head is not None and head.reads_sentences
-    logits = [TextLogits.of_model(each, held_out, prepared.collator, reads_sentences) for each in models]
+    models = _tune(prepared, training, head, fold).models.values()
+    rows, reads_sentences = [prepared.rows[row] for row in fold], head is not None and head.reads_sentences
+    logits = [TextLogits.of_model(model, rows, prepared.collator, reads_sentences) for model in models]
     if training.process_index == 0:
         TextLogits.write(file, logits)
     return logits
+
+
+def _tune(prepared: Prepared, training: Any, head: HeadFit | None = None, fold: Sequence[int] | Rows = ()) -> Tuned:
+    """Trains a copy of the model, whose wide part stays as it is, on all rows but those of a fold.
+
+    With `head`, the copy gets one that has not learned the fold either.
+    """
+    start, rows = prepared.model, np.setdiff1d(np.arange(len(prepared.rows)), fold)
+    if head is not None:
+        start = copy.deepcopy(start)
+        write_head(head.head(rows), start)
+    model: Any = copy.deepcopy(start)
+    if wide := getattr(getattr(model, "classifier", None), "wide", None):
+        wide.requires_grad_(False)
+    trainer = TaskTrainer(
+        prepared.data.problem,
+        prepared.epsilon,
+        model=model,
+        args=training,
+        train_dataset=[prepared.rows[row] for row in rows],
+        eval_dataset=prepared.validation_rows.get(""),
+        data_collator=prepared.collator,
+        compute_metrics=prepared.data.problem.compute_metrics,
+        preprocess_logits_for_metrics=logits_only,
+    )
+    if trainer.pop_callback(ProgressCallback):
+        trainer.add_callback(LossBar)
+    if prepared.arguments.early_stopping_patience and training.load_best_model_at_end:
+        trainer.add_callback(EarlyStoppingCallback(prepared.arguments.early_stopping_patience))
+    metrics = trainer.resume()
+    models = {TRAINED: cast(PreTrainedModel, trainer.model)}
+    if prepared.has_first_head and not trainer.is_sharded:  # else there is no whole model to compute with
+        models[MEAN] = mean_model(start, models[TRAINED])
+    return Tuned(models, trainer, metrics)
 
 
 @torch.no_grad()

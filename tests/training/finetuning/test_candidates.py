@@ -70,7 +70,7 @@ def test_fine_tuning_must_gain_more_than_half_a_standard_error_whatever_the_scal
     tuned[50 + better :] *= -1
     tuned[:worse] *= -1
     head, tuned = (candidate(data, name, logits) for name, logits in ((HEAD, head), (TRAINED, tuned)))
-    assert (simplest([head, tuned], data) is head) == is_head
+    assert (simplest([head, tuned]) is head) == is_head
 
 
 def test_the_simplest_candidate_that_no_other_one_is_better_than_is_chosen():
@@ -87,8 +87,8 @@ def test_the_simplest_candidate_that_no_other_one_is_better_than_is_chosen():
         (100, 100, 100): HEAD, (100, 50, 50): TRAINED, (100, 90, 40): MEAN, (40, 90, 90): HEAD, (60, 40, 90): TRAINED,
     }.items():  # fmt: skip
         candidates = [named(*each) for each in zip((HEAD, TRAINED, MEAN), errors, strict=True)]
-        assert simplest(candidates, data).name == expected
-    assert simplest(candidates[:1], data) is candidates[0]
+        assert simplest(candidates).name == expected
+    assert simplest(candidates[:1]) is candidates[0]
 
 
 @pytest.mark.parametrize(("metric", "scores", "expected"), [
@@ -100,9 +100,8 @@ def test_a_metric_decides_where_it_chose_the_best_epoch(metric, scores, expected
     data = TaskData("t", "t", SingleLabel(["a", "b"]), examples, validation={"": examples})
     first = candidate(data, HEAD, np.zeros((1, 2)))
     named = zip((HEAD, TRAINED, MEAN), scores, strict=True)
-    assert simplest(
-        [replace(first, name=name, scores={metric: score}) for name, score in named], data, metric
-    ).name == (expected)
+    candidates = [replace(first, name=name, scores={metric: score}) for name, score in named]
+    assert simplest(candidates, metric).name == expected
 
 
 def test_a_candidate_has_the_scores_of_the_model_that_is_saved():

@@ -15,7 +15,6 @@ from vocabless.training.finetuning import candidates, prepared, tuning
 from vocabless.training.finetuning import fit as fitting
 from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate
 from vocabless.training.finetuning.head import first_head, head_choice
-from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows import held_out
 from vocabless.training.finetuning.rows.held_out import FOLDS, training_folds
 from vocabless.training.finetuning.rows.sources import load_own_data
@@ -72,15 +71,15 @@ def test_a_killed_run_loses_one_fold_and_ends_alike(tune, data, tmp_path, monkey
     command = ["--train_file", data]
     folder, whole = tune(tmp_path / "whole", *command)
     assert not list((tmp_path / "whole").rglob("*.npz"))
-    calls, trainer = [], Prepared.trainer
+    calls, trainer = [], tuning.TaskTrainer
 
-    def killed(*arguments):
+    def killed(*arguments, **options):
         calls.append(arguments)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return trainer(*arguments)
+        return trainer(*arguments, **options)
 
-    monkeypatch.setattr(Prepared, "trainer", killed)
+    monkeypatch.setattr(tuning, "TaskTrainer", killed)
     with pytest.raises(SystemExit, match="130"):
         tune(tmp_path / "killed", *command)
     again, resumed = tune(tmp_path / "killed", *command)

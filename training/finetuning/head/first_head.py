@@ -46,7 +46,7 @@ class HeadFit:
 
 
 def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any, data: TaskData) -> HeadFit:
-    """Fits the head of a model that `has_linear_head` to what its encoder says of the training rows.
+    """Fits the head of a model that `takes_first_head` to what its encoder says of the training rows.
 
     Args:
         model: gets the head.

@@ -36,7 +36,7 @@ class Features:
 
 
 def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0) -> Features:
-    """Returns what the head of a model that `has_linear_head` reads of n rows; with `wide_rows` also wide features."""
+    """Returns what the head of a model that `takes_first_head` reads of n rows; with `wide_rows` also wide features."""
     inputs: list[Tensor] = []
     hook = model.classifier.dense.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
     try:

@@ -5,25 +5,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.head.linear_problem import FirstHead
-from vocabless.training.finetuning.tasks.problems import Problem
 
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 MAX_WIDE_ROWS, MIN_WIDE_ROWS = 1 << 15, 1 << 10  # of a wide part; with so many labels that fewer fit, there is none
 MAX_WIDE_BYTES = 1_400_000  # of its rows in 8 bits
 FACTOR_BYTES = 4  # of each of these rows
-
-
-def has_linear_head(model: PreTrainedModel, problem: Problem) -> bool:
-    """Returns whether `write_head` can set the head of a model: it reads one vector, and has enough units."""
-    head = getattr(model, "classifier", None)
-    return isinstance(head, PooledHead) and (
-        head.dense.in_features == head.dense.out_features or problem.config["num_labels"] <= head.dense.out_features
-    )
 
 
 def wide_rows(num_labels: int) -> int:
@@ -70,12 +60,3 @@ def write_head(fitted: FirstHead, model: Any) -> None:
     if fitted.wide is not None:
         head.wide = WideLayer(model.config, rows, outputs).to(head.dense.weight.device)
         head.wide.weight.copy_(torch.from_numpy(fitted.wide))
-
-
-@torch.no_grad()
-def divide_logits(model: Any, temperature: float) -> None:
-    """Divides the logits of a model that `has_linear_head` by a temperature, in the weights of its head."""
-    head: PooledHead = model.classifier
-    for layer in filter(None, (head.out_proj, head.wide)):
-        for parameter in layer.parameters():
-            parameter.div_(temperature)

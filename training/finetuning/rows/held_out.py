@@ -79,7 +79,7 @@ def with_folds(data: TaskData, folds: Sequence[Rows]) -> TaskData:
 
 def training_folds(data: TaskData) -> list[Rows]:
     """Returns the training rows of each fold, the same for all seeds."""
-    return folds_of(data.problem.strata(data.targets(data.train)), data.train.groups)
+    return folds_of(_strata(data), data.train.groups)
 
 
 def limited(data: TaskData, rows: int | None) -> TaskData:
@@ -96,9 +96,8 @@ def _with_rows_held_out(data: TaskData, percentage: float | None) -> TaskData:
     """Returns the data with a share of the training rows as validation examples; ValueError if none can be."""
     train, percentage = data.train, HELD_OUT if percentage is None else percentage
     number = len(set(train.groups or ()))
-    strata = data.problem.strata(data.targets(train))
     labels = [data.problem.names_in(label) for label in train.labels or []]
-    held_out = hold_out(strata, percentage / 100, train.groups, labels).tolist() if number > 1 else []
+    held_out = hold_out(_strata(data), percentage / 100, train.groups, labels).tolist() if number > 1 else []
     if not held_out:
         raise ValueError(
             f"none of the {number} different training texts or groups can be held out, since no other rows have their "
@@ -108,6 +107,11 @@ def _with_rows_held_out(data: TaskData, percentage: float | None) -> TaskData:
     learned = train.select(sorted(set(range(len(train))) - set(held_out)))
     validation = {"": train.select(held_out)}
     return replace(data, train=learned, validation=validation, footnotes=(*data.footnotes, note))
+
+
+def _strata(data: TaskData) -> list[tuple[Any, ...]]:
+    """Returns what held-out rows shall have as often as all training rows: the target, or the set of labels."""
+    return [tuple(np.ravel(target)) for target in data.targets(data.train)]
 
 
 def folds_of(strata: Sequence[Any], groups: Sequence[Hashable] | None = None) -> list[Rows]:

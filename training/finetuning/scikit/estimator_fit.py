@@ -34,8 +34,7 @@ from vocabless.saving.uploads import check_upload, upload
 from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model, results_of
 from vocabless.training.finetuning.fit import fit
-from vocabless.training.finetuning.head.head_writing import has_linear_head
-from vocabless.training.finetuning.prepared import Log
+from vocabless.training.finetuning.prepared import Log, takes_first_head
 from vocabless.training.finetuning.rows.held_out import FOLDS, choose_validation
 from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
@@ -93,7 +92,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
             report_to="none",
         )
         loaded = load_model(arguments, data, Path(folder))
-        if not (loaded.lacks_head and has_linear_head(loaded.model, problem)):
+        if not takes_first_head(loaded, problem, arguments):
             raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
         choose_learning_rate(arguments, training)
         data = choose_validation(data, DataArguments(), scores_folds=True)

@@ -118,10 +118,6 @@ class Problem(ABC):
         result: Array = np.eye(len(self.labels))[np.asarray(targets)]
         return result
 
-    def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
-        """Returns what held-out rows shall have as often as all rows: here, the targets."""
-        return targets
-
     @property
     def config(self) -> dict[str, Any]:
         """Arguments of the model's configuration."""
@@ -305,10 +301,6 @@ class MultiLabel(Problem):
         logits = np.full(len(counts), -np.inf)
         logits[order[: int(f1.argmax()) + 1]] = np.inf
         return [logits]
-
-    def strata(self, targets: Sequence[Any]) -> Sequence[Any]:
-        """Returns the sets of labels."""
-        return [tuple(target) for target in targets]
 
     def memberships(self, targets: Sequence[Any]) -> Array | None:
         """Returns whether a text has each label, then whether it lacks it."""
