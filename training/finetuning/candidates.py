@@ -219,9 +219,9 @@ def interval(name: str, value: float, count: float, scored_folds: int = 0) -> tu
 
 def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
     """Returns suffix → a model's logits of validation rows that are apart."""
-    rows_of = prepared.validation_rows
     return {
-        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences) for suffix, rows in rows_of.items()
+        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences)
+        for suffix, rows in prepared.validation_rows.items()
     }
 
 

@@ -83,10 +83,9 @@ def fit(
 
     # 2. Training without folds.
     if data.is_cross_validated and not is_enough:
-        scored, on_folds = tune_on_folds(prepared, head)
-        is_enough = simplest(on_folds).name == HEAD
-        if not is_enough:
-            data, candidates = scored, on_folds
+        data, candidates = tune_on_folds(prepared, head)
+        if alone is not None and simplest(candidates).name == HEAD:
+            is_enough, data, candidates = True, prepared.data, [alone]
 
     # 3. Training on all rows.
     tuned = Tuned({}) if is_enough else tune(prepared, teach)

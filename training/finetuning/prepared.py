@@ -80,7 +80,7 @@ def prepare(
         tokenizer.model_max_length = length  # for pipelines, ONNX and page
         tokenizer.call_defaults = {"truncation": True}  # as from the folder of a classifier
     apart = {} if data.is_cross_validated else data.validation
-    validation_rows = {suffix: encode(part, data.problem, tokenizer, length) for suffix, part in apart.items()}
+    validation_rows = {suffix: encode(examples, data.problem, tokenizer, length) for suffix, examples in apart.items()}
     tokens = sum(len(row["input_ids"]) for row in rows) if has_first_head else None
     training_of_run = training.arguments_of_run(data, arguments.eval_steps.get(data.name), tokens)
     fold_training = training_of_run.for_folds()

@@ -158,4 +158,5 @@ def _stratified_order(strata: Sequence[Any], groups: Sequence[Hashable] | None) 
         members.setdefault(group, []).append(row)
     order = list(members.values())
     random.Random(SAMPLING_SEED).shuffle(order)
-    return sorted(order, key=lambda rows: strata[rows[0]])
+    order.sort(key=lambda rows: strata[rows[0]])
+    return order
