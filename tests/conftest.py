@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,11 +78,15 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def frozen() -> None:
-    """Takes what is imported by now out of garbage collection. Each end of a training collects, which took 0.6 s."""
-    gc.collect()
-    gc.freeze()
+@pytest.fixture(autouse=True, scope="session")
+def without_collections() -> Iterator[None]:
+    """Each end of a training collects garbage, over the millions of objects that torch and transformers import."""
+    from accelerate.utils import memory
+
+    gc.freeze()  # what is imported by now, for the other collections
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0))
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
