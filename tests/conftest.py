@@ -56,6 +56,23 @@ for line in sys.stdin:
 """
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests run in one worker. So do those of all files with `run_bare`, which starts a process for each."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduler(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "run_bare" if file in sharing else file
+
+    sharing = {
+        file.relative_to(config.rootpath).as_posix()
+        for file in (config.rootpath / "tests").rglob("test_*.py")
+        if "run_bare" in file.read_text(encoding="utf-8")
+    }
+    return Scheduler(config, log)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     quick = item.get_closest_marker("quick")
     if quick and item.callspec.id not in quick.args:

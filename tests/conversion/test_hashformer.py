@@ -30,7 +30,7 @@ from transformers import AutoModel, AutoModelForPreTraining, AutoModelForSequenc
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.hashformer import convert
 from vocabless.conversion.onnx_export.settings import inference_settings
-from vocabless.saving.checkpoint import load_checkpoint, loads_without_package
+from vocabless.saving.checkpoint import load_checkpoint
 
 TEXTS = ["The quick brown fox, at 25 °C!", "naïve: 日本語 words"]
 OURS = {PAD: 0, UNK: 1, BOS: 2, EOS: 3, MASK: 4}
@@ -154,12 +154,22 @@ def test_the_hash_is_in_the_name_or_given(name, flags, coder, roberta_file, tmp_
         assert ("RoBERTa's BPE, in `subword.json`" in text) == (coder != "md5")
 
 
-def test_an_lsh_checkpoint_needs_no_package_and_only_python_runs_it(roberta_file, tmp_path) -> None:
+LOGITS = """
+tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True)
+result = model(**tokenizer(text, return_tensors="pt")).logits.tolist()
+"""
+
+
+def test_an_lsh_checkpoint_needs_no_package_and_only_python_runs_it(roberta_file, run_bare, tmp_path) -> None:
     source = write_published(tmp_path / "hashformer-lsh-proj", random_weights("proj", 2))
     target = tmp_path / "converted"
     main(["hashformer", str(source), str(target), "--subword", roberta_file])
     model, tokenizer = load_checkpoint(str(target))
-    assert loads_without_package(model, tokenizer, target)
+    with torch.no_grad():
+        expected = model(**tokenizer(TEXTS[0], return_tensors="pt")).logits
+    found = torch.tensor(run_bare(LOGITS, folder=target, text=TEXTS[0]))
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
     assert inference_settings(model, tokenizer)["coder"] == "lsh-pieces"  # whose graph reads its blocks
     for verb in ("space", "javascript"):
         said = refusal(main, verb, target, tmp_path / "page")
