@@ -1,6 +1,6 @@
 """A small teacher with random weights, a small encoder without a head, and fine-tuning of it on own data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from vocabless import VocablessModel, load_config, load_tokenizer
 from vocabless.training.finetuning import fit as fitting
+from vocabless.training.finetuning.head import head_choice
 
 
 @pytest.fixture(scope="session")
@@ -42,10 +43,20 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_settings() -> Iterator[None]:
+    """Tries four settings of the first head where there are sixteen: each is fitted without each fold."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(head_choice, "STRENGTHS", (0.03, 0.3))
+        patched.setattr(head_choice, "WIDE_WEIGHTS", (2.0,))
+        yield
+
+
 @pytest.fixture
 def tune(encoder: str) -> Callable[..., tuple[Path, dict[str, Any]]]:
-    """Fine-tunes the encoder, see `fine_tune`."""
-    return lambda folder, *flags: fine_tune(folder, "--model_name_or_path", encoder, "--num_train_epochs", "2", *flags)
+    """Fine-tunes the encoder in few steps, see `fine_tune`."""
+    quick = ["--model_name_or_path", encoder, "--num_train_epochs", "1", "--per_device_train_batch_size", "32"]
+    return lambda folder, *flags: fine_tune(folder, *quick, *flags)
 
 
 @pytest.fixture

@@ -33,6 +33,11 @@ WIDE = random(90, 40, 0.2, format="csr", random_state=0)
 CLASSES = (VECTORS @ chance.normal(size=(8, 3))).argmax(1)
 
 
+@pytest.fixture(scope="module")
+def few_settings() -> None:
+    """The head tries all settings."""
+
+
 SETTINGS = Settings(0.3)
 ONCE = np.ones(90)
 LOGISTIC = LogisticRegression(C=0.3, tol=1e-8, max_iter=1000)

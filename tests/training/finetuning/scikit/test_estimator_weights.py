@@ -33,17 +33,16 @@ def test_a_mistake_in_the_weights_of_classes_is_named(weights, sentence):
 def test_weights_count_by_their_ratios_alone(encoder, epochs, least_gain, monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.head.head_choice.WIDE_GAIN", least_gain)
     weights = np.linspace(1, 4, 16)
-    expected, *others = (
+    expected, found = (
         VocablessClassifier(encoder, epochs=epochs, class_weight={"warm": of_class, "cold": 2 * of_class})
         .fit(TEXTS, LABELS, scale * weights)
         .predict_proba(TEXTS)
-        for scale, of_class in ((1, 1), (100, 1e-6), (1e-6, 1e9))
+        for scale, of_class in ((1, 1), (1e-6, 1e9))
     )
-    for found in others:
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("epochs", [0, 2])
+@pytest.mark.parametrize("epochs", [0, 1])
 def test_a_row_of_weight_two_counts_as_two_and_one_of_weight_zero_not_at_all(encoder, epochs):
     """In fine-tuning only the direction can be told: batches are others."""
     texts, labels = [*TEXTS, "red sea", "blue sea"], [*LABELS, "cold", "warm"]  # the last two are against the others

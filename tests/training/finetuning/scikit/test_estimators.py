@@ -1,5 +1,6 @@
 """scikit-learn's interface."""
 
+import copy
 import importlib.util
 import json
 import random
@@ -28,6 +29,12 @@ TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
 LABELS = ["warm"] * 8 + ["cold"] * 8
 
 
+@pytest.fixture(scope="module")
+def fitted(encoder):
+    """A classifier with a head alone, which no test may change."""
+    return VocablessClassifier(encoder).fit(TEXTS, LABELS)
+
+
 @parametrize_with_checks([VocablessClassifier(), VocablessRegressor()])
 def test_what_scikit_learn_asks_of_an_estimator_of_texts(estimator, check):
     check(estimator)
@@ -50,11 +57,11 @@ def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_p
     assert len(tokenizer("all " * 600)["input_ids"]) == tokenizer.model_max_length
 
 
-def test_labels_keep_their_type_and_a_run_repeats_itself_with_any_seed_of_scikit_learn(encoder):
+def test_labels_keep_their_type_and_a_run_repeats_itself_with_any_seed_of_scikit_learn(encoder, fitted):
     labels = [label == "warm" for label in LABELS]
-    first, second = (VocablessClassifier(encoder).fit(TEXTS, labels) for _ in range(2))
-    assert first.predict(["red hill"]).dtype == bool
-    np.testing.assert_array_equal(first.predict_proba(TEXTS), second.predict_proba(TEXTS))
+    classifier = VocablessClassifier(encoder).fit(TEXTS, labels)
+    assert classifier.predict(["red hill"]).dtype == bool
+    np.testing.assert_array_equal(classifier.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
     for seed in (None, np.int64(3), np.random.RandomState(0)):
         assert VocablessClassifier(encoder, random_state=seed).fit(TEXTS, LABELS).score(TEXTS, LABELS) == 1.0
 
@@ -62,7 +69,7 @@ def test_labels_keep_their_type_and_a_run_repeats_itself_with_any_seed_of_scikit
 def test_parameters_are_cloned_and_searched(encoder):
     classifier = VocablessClassifier(encoder, epochs=2, learning_rate=1e-3)
     assert clone(classifier).get_params() == classifier.get_params()
-    search = GridSearchCV(VocablessClassifier(encoder), {"class_weight": [None, "balanced"]}, cv=2)
+    search = GridSearchCV(VocablessClassifier(encoder), {"class_weight": ["balanced"]}, cv=2)
     assert search.fit(pd.Series(TEXTS, index=range(9, 25)), LABELS).predict(["red hill"]).tolist() == ["warm"]
 
 
@@ -164,13 +171,12 @@ def test_copies_of_a_text_do_not_raise_the_cross_validated_score(encoder):
     assert VocablessClassifier(encoder).fit(copies, labels * 3).cross_validated_["accuracy"] < 0.75
 
 
-def test_labels_may_be_a_column_and_a_refit_that_fails_changes_nothing(encoder, tmp_path):
-    with pytest.warns(DataConversionWarning):
-        classifier = VocablessClassifier(encoder).fit(TEXTS, np.array(LABELS)[:, None])
-    before = classifier.predict_proba(TEXTS)
-    with pytest.warns(DataConversionWarning):
-        found = VocablessClassifier(encoder).fit(TEXTS, pd.DataFrame({"label": LABELS})).predict_proba(TEXTS)
-    np.testing.assert_array_equal(found, before)
+def test_labels_may_be_a_column_and_a_refit_that_fails_changes_nothing(encoder, fitted, tmp_path):
+    before = fitted.predict_proba(TEXTS)
+    for column in (np.array(LABELS)[:, None], pd.DataFrame({"label": LABELS})):
+        with pytest.warns(DataConversionWarning):
+            classifier = VocablessClassifier(encoder).fit(TEXTS, column)
+        np.testing.assert_array_equal(classifier.predict_proba(TEXTS), before)
     classifier.model_name_or_path = str(tmp_path)
     with pytest.raises(ValueError, match=r"holds no config\.json"):
         classifier.fit(TEXTS, ["x", "y"] * 8)
@@ -178,8 +184,8 @@ def test_labels_may_be_a_column_and_a_refit_that_fails_changes_nothing(encoder, 
     np.testing.assert_array_equal(classifier.predict_proba(TEXTS), before)
 
 
-def test_texts_and_labels_may_be_columns_of_arrow_or_polars(encoder):
-    expected = VocablessClassifier(encoder).fit(TEXTS, LABELS).predict_proba(TEXTS)
+def test_texts_and_labels_may_be_columns_of_arrow_or_polars(encoder, fitted):
+    expected = fitted.predict_proba(TEXTS)
     columns = [
         (pa.array(TEXTS), pa.array(LABELS)),
         (pa.chunked_array([TEXTS]), pa.chunked_array([LABELS[:8], LABELS[8:]])),
@@ -211,7 +217,7 @@ def test_a_text_may_have_several_labels(encoder, tmp_path):
     named = VocablessClassifier(encoder).fit(texts, pd.DataFrame(matrix, columns=["warm", "big", "cat"]))
     np.testing.assert_array_equal(named.predict_proba(texts), probabilities)
     objects = pd.DataFrame(matrix.astype(bool), dtype=object)
-    for same in (csr_matrix(matrix), objects, matrix.tolist()):
+    for same in (csr_matrix(matrix), objects):
         again = VocablessClassifier(encoder).fit(texts, same)
         np.testing.assert_array_equal(again.predict_proba(texts), probabilities)
     named.save_pretrained(tmp_path / "mine")
@@ -280,8 +286,8 @@ def test_a_classifier_of_several_labels_without_a_limit_has_that_of_its_record(e
     assert VocablessClassifier.from_pretrained(tmp_path).problem_.threshold == 0.5
 
 
-def test_long_texts_are_read_to_the_end_after_short_rows_and_the_first_cut_is_told(encoder):
-    classifier = VocablessClassifier(encoder).fit(TEXTS, LABELS)
+def test_long_texts_are_read_to_the_end_after_short_rows_and_the_first_cut_is_told(encoder, fitted):
+    classifier = copy.copy(fitted)
     tail = "the house " * 100
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -340,9 +346,8 @@ def test_the_card_has_labels_scores_licence_and_language_and_no_text_but_the_giv
     assert card.data.widget == [{"text": "red hill"}] and 'tokenizer("red hill"' in card.text
 
 
-def test_a_classifier_is_pushed(encoder, hub, capsys):
-    classifier = VocablessClassifier(encoder).fit(TEXTS, LABELS)
-    address = classifier.push_to_hub("mine")
+def test_a_classifier_is_pushed(fitted, hub, capsys):
+    address = fitted.push_to_hub("mine")
     assert re.search(r"/you/mine at the revision [0-9a-f]{40}$", address)
     files = hub.repositories["you/mine"].files
     assert {"README.md", "results.json", "model.safetensors", "modeling_vocabless.py"} <= set(files)
