@@ -11,38 +11,34 @@ import pytest
 import torch
 from chromium import Chromium
 
-from vocabless import VocablessForSequenceClassification, VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.conversion.onnx import reads_token_types
-from vocabless.conversion.onnx_export.graph import export
 from vocabless.conversion.space import make_manifest
 from vocabless.conversion.space_export import page as space_page
 from vocabless.conversion.space_export.graph_json import to_json
 from vocabless.conversion.space_export.script import join_modules
+from vocabless.saving.checkpoint import load_checkpoint
 
-VARIANT = "ewe-bert-word-tiny"  # the one that is exported in the shortest time
+VARIANT = "ewe-bert-word-tiny"  # the one that is exported in the shortest time; other files export its classifier, too
 EVIL = "<img src=x onerror=\"document.title='bad'\">"
 LABELS = [EVIL, "b & c</script>", "positive"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC"]
 TEXT, PAIR = "Ada  met a borring, wonderflummoxing cat.", "She likes cats."
 DATA = "document.documentElement.dataset"
 TASKS = {
-    VocablessForSequenceClassification: ("single_label", "multi_label", "regression", "pairs"),
-    VocablessForTokenClassification: ("tags", "odd_word"),
+    "VocablessForSequenceClassification": ("single_label", "multi_label", "regression", "pairs"),
+    "VocablessForTokenClassification": ("tags", "odd_word"),
 }
 
 
 class Made:
     """The pages of two small models with random weights, by task."""
 
-    def __init__(self, folder: Path, shrink: Callable) -> None:
-        torch.manual_seed(0)
-        self.folder, self.tokenizer, self.models = folder, load_tokenizer(VARIANT), {}
+    def __init__(self, folder: Path, random_checkpoint: Callable, export_once: Callable) -> None:
+        self.folder, self.models = folder, {}
         for (head, tasks), labels in zip(TASKS.items(), (LABELS, TAGS), strict=True):
-            model = head(shrink(load_config(VARIANT, id2label=dict(enumerate(labels))))).eval()
-            with torch.no_grad():
-                for parameter in model.classifier.parameters():
-                    parameter.mul_(20)  # so that labels differ between texts
-            graph, weights = to_json(export(model, reads_token_types(model, self.tokenizer)), bits=32)
+            source = random_checkpoint(VARIANT, head, id2label=dict(enumerate(labels)))
+            model, self.tokenizer = load_checkpoint(str(source))
+            graph, weights = to_json(export_once(model, reads_token_types(model, self.tokenizer)), bits=32)
             manifest = make_manifest(model, self.tokenizer, False) | {"graph": graph, "model_card": "javascript:1"}
             for task in tasks:
                 of_task = {"task": task, "examples": [TEXT, f"{EVIL} </script>"]}
@@ -68,9 +64,9 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, shrink: Callable) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory, random_checkpoint: Callable, export_once: Callable) -> Made:
     pytest.importorskip("onnxscript")
-    return Made(tmp_path_factory.mktemp("pages"), shrink)
+    return Made(tmp_path_factory.mktemp("pages"), random_checkpoint, export_once)
 
 
 @pytest.fixture

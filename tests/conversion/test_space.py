@@ -13,6 +13,7 @@ from refusals import refusal
 from vocabless import VocablessClassifier
 from vocabless.conversion import space
 from vocabless.conversion.__main__ import main
+from vocabless.conversion.onnx import reads_token_types
 from vocabless.conversion.space_export import graph_json, page
 from vocabless.conversion.space_export.manifest import task_of
 from vocabless.conversion.space_export.page import write_readme
@@ -31,9 +32,9 @@ EVIL = "<img src=x onerror=alert(1)></script>"
 
 @pytest.fixture(scope="module")
 def checkpoint(random_checkpoint) -> str:
-    """A small classifier of pairs, whose labels look like HTML."""
-    options = {"id2label": {0: EVIL, 1: "good"}, "problem_type": "single_label_classification"}
-    return str(random_checkpoint("ewe-bert-tiny", CLASSIFIER, **options))
+    """A small classifier, a label of which looks like HTML; other files export the same graph."""
+    options = {"id2label": {0: EVIL, 1: "good", 2: "so-so"}, "problem_type": "single_label_classification"}
+    return str(random_checkpoint("ewe-bert-word-tiny", CLASSIFIER, **options))
 
 
 def manifest_of(folder: Path) -> dict:
@@ -71,7 +72,7 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
     assert EVIL not in text
     assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text)
     manifest = manifest_of(target)
-    assert (manifest["title"], manifest["labels"], manifest["task"]) == (title, [EVIL, "good"], "single_label")
+    assert (manifest["title"], manifest["labels"], manifest["task"]) == (title, [EVIL, "good", "so-so"], "single_label")
     assert (manifest["examples"], manifest["is_pair"]) == (["A <b> text"], False)
     assert manifest["model_card"] == f"{constants.ENDPOINT}/me/mine"
     readme = front_matter((target / "README.md").read_text(encoding="utf-8"))
@@ -87,15 +88,16 @@ def test_a_folder_gets_one_page_that_names_no_other_address_and_a_readme(checkpo
 def test_what_vocabless_classifier_saves_becomes_a_page(
     checkpoint, save_model, export_once, tmp_path, monkeypatch
 ) -> None:
-    _, encoder = save_model("ewe-bert-tiny")
-    graph = export_once(load_checkpoint(checkpoint)[0].float(), False)  # of a model of the same shape
+    _, encoder = save_model("ewe-bert-word-tiny")
+    model, tokenizer = load_checkpoint(checkpoint)  # of the same shape
+    graph = export_once(model.float(), reads_token_types(model, tokenizer))
     monkeypatch.setattr(space, "export", lambda *_: graph)
-    texts = [f"{colour} {thing}" for colour in ("red", "blue") for thing in ("house", "river", "stone", "cat")]
-    classifier = VocablessClassifier(str(encoder), epochs=0).fit(texts, ["warm"] * 4 + ["cold"] * 4)
+    texts = [f"{colour} {thing}" for colour in ("red", "blue", "pink") for thing in ("house", "river", "stone", "cat")]
+    classifier = VocablessClassifier(str(encoder), epochs=0).fit(texts, ["warm"] * 4 + ["cold"] * 4 + ["mild"] * 4)
     classifier.save_pretrained(tmp_path / "saved")
     main(["space", str(tmp_path / "saved"), str(tmp_path / "page")])
     manifest = manifest_of(tmp_path / "page")
-    assert (manifest["labels"], manifest["task"]) == (["cold", "warm"], "single_label")
+    assert (manifest["labels"], manifest["task"]) == (["cold", "mild", "warm"], "single_label")
 
 
 def test_a_large_page_of_a_run_has_its_title_and_its_weights_beside_it(
