@@ -195,14 +195,12 @@ def test_the_estimators_are_imported_without_the_libraries_of_training() -> None
     assert printed.strip() == "set()"
 
 
-@pytest.mark.parametrize("command", ["run_glue", "run_pretraining", "vocabless.conversion.onnx"])
-@pytest.mark.parametrize(("given", "rounds"), [
-    ({}, "1000"),
-    ({"GOMP_SPINCOUNT": "7"}, "7"),
-    ({"OMP_WAIT_POLICY": "ACTIVE"}, "None"),
+@pytest.mark.parametrize(("command", "given", "rounds"), [
+    ("run_glue", {}, "1000"), ("run_pretraining", {}, "1000"), ("vocabless.conversion.onnx", {}, "1000"),
+    ("run_glue", {"GOMP_SPINCOUNT": "7"}, "7"), ("run_glue", {"OMP_WAIT_POLICY": "ACTIVE"}, "None"),
 ])  # fmt: skip
 def test_threads_of_a_commands_torch_sleep_after_a_short_wait_unless_the_user_says_otherwise(
-    given, rounds, command
+    command, given, rounds
 ) -> None:
     """OpenMP reads the variable when torch is loaded."""
     first = "import vocabless.conversion.__main__; " if command.startswith("vocabless") else ""

@@ -199,17 +199,17 @@ def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(tmp_pat
     (tmp_path / "more.txt").write_text("a red house\n\na blue stone\n")
     flags = ["--model_name_or_path", "eelbert-word-uno", "--train_file", public / "colours.parquet", *validation]
     flags += ["--teacher", private / "run" / "{task}" / "seed-42", "--unlabelled", tmp_path / "more.txt"]
-    flags += ["--augment", "2", *learning, "--seeds", "2"]
+    flags += ["--augment", "1", *learning, "--seeds", "2"]
     folder, one = run(tmp_path / "student", *flags)
-    assert folder.name == "seed-43" and sum(sizes) == 96 + 2 + 2 * 96 + 24  # once for both seeds
+    assert folder.name == "seed-43" and sum(sizes) == 96 + 2 + 96 + 24  # once for both seeds
     top = read_results(tmp_path / "student")
     assert one["measures"]["accuracy"] > 0.9 and one["teacher"]["measures"]["accuracy"] == 1
     assert top["arguments"]["teacher"] == one["arguments"]["teacher"] == one["teacher"]["name"] == "seed-42"
     table, card = (tmp_path / "student" / "table.md").read_text(), (folder / "README.md").read_text()
     parameters = results["parameters"]
-    counts = "96 training rows, 2 unlabelled rows and 192 corrupted copies"
+    counts = "96 training rows, 2 unlabelled rows and 96 corrupted copies"
     assert f"learned from seed-42 (vocabless, {parameters:,} parameters), which labelled {counts}." in table
     assert f"the model learned the outputs of `seed-42 (vocabless, {parameters:,} parameters)` for {counts}\n" in card
     assert not any("private" in text for text in (table, json.dumps(top["runs"]), json.dumps(one["teacher"]), card))
     with pytest.raises(SystemExit, match="differs in augment"):  # the folder belongs to these settings
-        run(tmp_path / "student", *flags, "--augment", "1")
+        run(tmp_path / "student", *flags, "--augment", "2")

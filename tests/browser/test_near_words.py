@@ -67,11 +67,11 @@ def test_the_near_words_of_an_index_are_those_of_slow_python(call) -> None:
     counts: dict[str, int] = {}
     for passage in passages:
         counts |= {word: counts.get(word, 0) + 1 for word in dict.fromkeys(passage)}
-    absent = [word for word in words(chance, 150) if word not in counts]
+    absent = [word for word in words(chance, 75) if word not in counts]
     queries = [(word, is_unfinished) for word in absent for is_unfinished in (False, True)]
     found = call(NEAR_IN_INDEX, passages, queries)
     assert found == [near_words(word, counts, len(passages), unfinished) for word, unfinished in queries]
-    assert sum(map(bool, found)) > 50 and any(len(each) > 2 for each in found)
+    assert sum(map(bool, found)) > 25 and any(len(each) > 2 for each in found)
 
 
 @pytest.mark.parametrize(("word", "unfinished", "near"), [

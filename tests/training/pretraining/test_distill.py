@@ -38,12 +38,11 @@ def student_in(folder, **options):
     return st.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu", **options)
 
 
-@pytest.mark.parametrize("variant", ["hashgram-nano", "hashformer-lsh-proj-tiny"])
-def test_a_student_of_any_variant_comes_nearer_to_its_teacher(variant, run, tmp_path, capsys, monkeypatch) -> None:
+def test_a_student_comes_nearer_to_its_teacher(run, tmp_path, capsys, monkeypatch) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,score\nthe fox,the dog,1\nthe fox,the fox sleeps,4\na cat,walls,0\n")
     monkeypatch.setattr(distill, "STSB_PAIRS", rows_fingerprint(zip(*read_scored_pairs(str(pairs)), strict=True)))
-    flags = ["--variant", variant, "--sts_file", str(pairs), "--misspell_probability", "0.1"]
+    flags = ["--variant", "hashformer-lsh-proj-tiny", "--sts_file", str(pairs), "--misspell_probability", "0.1"]
     folder, results = run("run", *flags, "--nested_dimensions", "8", "24")
     before, after, card = results["before"], results["after"], (folder / "README.md").read_text()
     assert results["objective"] == "distill" and results["examples"]["teacher"] == "small-teacher"
@@ -126,7 +125,7 @@ def test_translations_teach_their_vectors(run, tmp_path, capsys, monkeypatch) ->
     rows += [{"text": text[::-1], "english": text, "lang": "qx"} for text in english[:15]]
     file = tmp_path / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    flags = [*NANO, "--parallel", str(file), "--max_steps", "60", "--centre_teacher", "true"]
+    flags = [*NANO, "--parallel", str(file), "--max_steps", "40", "--centre_teacher", "true"]
     folder, results = run("run", *flags)
     before, after = results["before"], results["after"]
     assert after["eval_cosine_el"] > before["eval_cosine_el"] + 0.3
