@@ -26,7 +26,11 @@ from vocabless.conversion.space import make_manifest  # noqa: E402
 from vocabless.conversion.space_export.graph_json import page_session, to_json  # noqa: E402
 
 CLASSIFIER, TAGGER = "VocablessForSequenceClassification", "VocablessForTokenClassification"
-EVERY_SCRIPT = {"splitter": "scripts", "coder_options": {"block_size": 64}, "front_end_options": {"characters": True}}
+EVERY_SCRIPT = {
+    "splitter": "scripts",
+    "coder_options": {"block_size": 64},
+    "front_end_options": {"characters": True, "max_ngram": 3},
+}
 LEARNED = {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16, "characters": True}
 WIDE = {"classifier_wide_rows": 512}
 ALL_PARTS = "hashgram-nano of every script"
