@@ -8,7 +8,7 @@ from torch import nn
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling.head_layers import Inputs
-from vocabless.training.finetuning import prepared
+from vocabless.training.finetuning import prepared, tuning
 from vocabless.training.finetuning.prepared import EPSILON
 from vocabless.training.finetuning.trainers.adversarial import adversarial_loss, move
 
@@ -84,13 +84,13 @@ def test_the_loss_is_the_mean_of_that_of_the_texts_and_of_the_moved_ones(name, p
 
 
 def test_a_run_has_it_after_a_first_head(tune, tmp_path, monkeypatch, keep) -> None:
-    made, trainer = [], prepared.TaskTrainer
+    made, trainer = [], tuning.TaskTrainer
 
     def recorded(*arguments, **options):
         made.append(trainer(*arguments, **options))
         return made[-1]
 
-    monkeypatch.setattr(prepared, "TaskTrainer", recorded)
+    monkeypatch.setattr(tuning, "TaskTrainer", recorded)
     keep("trained")
     data = write_csv(tmp_path / "mine.csv", coloured(60))
     files = ["--train_file", data, "--validation_file", data, "--load_best_model_at_end", "false"]
