@@ -113,10 +113,10 @@ def encode(
     for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
         part = slice(start, start + TOKENIZER_BATCH_SIZE)
         pairs = None if examples.pairs is None else examples.pairs[part]
-        options: Any = {"truncation": True, "max_length": max_seq_length, "return_attention_mask": False}
-        encoding = tokenizer(examples.texts[part], pairs, **options)
-        for index in range(len(encoding["input_ids"])):
-            row = {name: _compact(values[index]) for name, values in encoding.items()}
+        options: Any = {"truncation": True, "max_length": max_seq_length, "return_attention_mask": True}
+        encoding = dict(tokenizer(examples.texts[part], pairs, padding=True, return_tensors="np", **options))
+        for index, is_token in enumerate(encoding.pop("attention_mask") > 0):
+            row = {name: _compact(values[index][is_token]) for name, values in encoding.items()}
             rows.append(row | {name: values[start + index] for name, values in known.items()})
     return rows
 
@@ -131,6 +131,6 @@ def sample_rows(count: int, limit: int) -> list[int]:
     return sorted(random.Random(SAMPLING_SEED).sample(range(count), min(limit, count)))
 
 
-def _compact(values: Any) -> NDArray[Any] | list[int]:
-    """Returns blocks (S, K) as uint16 to save memory, and other token ids unchanged."""
-    return np.asarray(values, np.uint16) if len(values) and not np.isscalar(values[0]) else values
+def _compact(values: NDArray[Any]) -> NDArray[Any]:
+    """Returns blocks (S, K) of the smallest type that holds them, to save memory, and other token ids unchanged."""
+    return values.astype(np.min_scalar_type(values.max())) if values.ndim > 1 else values
