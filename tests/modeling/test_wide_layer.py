@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from vocabless import VocablessForMultipleChoice, VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless.modeling.ngram_hashes import MAX_CHARACTER
 from vocabless.modeling.wide_layer import NGRAM_SIZES as SIZES
 from vocabless.modeling.wide_layer import ORDER, PRIME, SEED, WideLayer, integer_product
 
@@ -182,6 +183,11 @@ def test_hashes_are_the_same_where_there_are_no_products_of_integers() -> None:
     factors = torch.randint(1, PRIME, (7, 11), generator=generator)
     elsewhere: Any = OnAccelerator(elements)
     assert torch.equal(integer_product(elsewhere, factors), integer_product(elements, factors))
+
+
+def test_products_of_the_largest_integers_are_exact() -> None:
+    elements, factors = torch.full((2, 32), MAX_CHARACTER), torch.full((32, 3), PRIME - 1)
+    assert integer_product(elements, factors).tolist() == [[32 * MAX_CHARACTER * (PRIME - 1)] * 3] * 2
 
 
 def test_a_head_of_pairs_has_no_wide_part_and_the_number_of_rows_has_a_limit() -> None:
