@@ -54,18 +54,16 @@ def wide_features(config: Any, rows: EncodedRows, collator: Any, num_rows: int) 
     for indices, batch in batches(rows, collator):
         found, shares = layer.features(batch["input_ids"])
         kept = shares > 0
-        columns.frombytes(found[kept].int().numpy().tobytes())  # arrays that grow: parts of them would fill the memory
-        numbers.frombytes(shares[kept].numpy().tobytes())
+        starts = np.cumsum([0, *kept.flatten(1).sum(1)])
+        part = csr_matrix((shares[kept].numpy(), found[kept].int().numpy(), starts), (len(indices), num_rows))
+        part.sum_duplicates()
+        columns.frombytes(part.indices.tobytes())  # arrays that grow: parts of them would fill the memory
+        numbers.frombytes(part.data.tobytes())
         order.append(indices)
-        counts.append(kept.flatten(1).sum(1).numpy())
-    parts = (
-        np.frombuffer(numbers, np.float32),
-        np.frombuffer(columns, np.int32),
-        np.cumsum([0, *np.concatenate(counts)]),
-    )
-    features = csr_matrix(parts, shape=(len(rows), num_rows))[np.argsort(np.concatenate(order))]
-    features.sum_duplicates()
-    return features
+        counts.append(np.diff(part.indptr))
+    starts = np.cumsum([0, *np.concatenate(counts)])
+    parts = np.frombuffer(numbers, np.float32), np.frombuffer(columns, np.int32), starts
+    return csr_matrix(parts, (len(rows), num_rows))[np.argsort(np.concatenate(order))]
 
 
 def relevance(features: Features, memberships: Vectors | None) -> Vectors:

@@ -115,11 +115,11 @@ def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any,
 def batches(rows: EncodedRows, collator: Any) -> Iterator[tuple[Rows, Any]]:
     """Yields the indices of up to `BATCH_SIZE` rows of similar length, and what the collator makes of them.
 
-    A bar appears if that takes seconds.
+    The longest rows come first: the others fit into the memory that they leave. A bar appears if that takes seconds.
     """
     order = np.argsort([len(row["input_ids"]) for row in rows], kind="stable")
     with logging.tqdm(total=len(order), desc="Texts", delay=SILENT_SECONDS, leave=False) as bar:
-        for start in range(0, len(order), BATCH_SIZE):
+        for start in reversed(range(0, len(order), BATCH_SIZE)):
             indices = order[start : start + BATCH_SIZE]
             yield indices, collator([rows[index] for index in indices])
             bar.update(len(indices))
