@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from vocabless.training.finetuning.head.frozen_features import read_features
-from vocabless.training.finetuning.head.head_choice import choose, held_out_logits
+from vocabless.training.finetuning.head.head_choice import HeldOut, choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, TaskData, sample_rows
-from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
+from vocabless.training.finetuning.tasks.logits import TextLogits, sentence_rows
 from vocabless.training.finetuning.tasks.metrics import is_gain
 from vocabless.training.finetuning.tasks.problems import SingleLabel
 
@@ -67,27 +67,26 @@ def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any
 
     few = sample_rows(len(rows), MAX_CHOICE_ROWS)
     few_folds = [np.intersect1d(fold, few) for fold in folds]
-    settings, logits = choose(labelled, few_folds)
-    scored: Rows = np.flatnonzero(np.isfinite(logits[:, 0]))
+    settings, held_out = choose(labelled, few_folds)
+    scored: Rows = np.flatnonzero(np.isfinite(held_out.logits[:, 0]))
 
-    def with_sentences(logits: Vectors, folds: Sequence[Rows]) -> TextLogits:
-        """Returns the logits with those of sentences, each by a head that was fitted outside its fold."""
-        sentences, places = [logits[:0]], [np.empty(0, np.int64)]
-        for held_out in folds:
-            of_fold, found = sentence_rows(rows, held_out[np.isfinite(logits[held_out, 0])])
+    def with_sentences(held_out: HeldOut, reads: bool) -> TextLogits:
+        """Returns the logits with those of sentences, if the model reads them, by the heads of their folds."""
+        sentences, places = [held_out.logits[:0]], [np.empty(0, np.int64)]
+        for fold, head in held_out.heads if reads else []:
+            of_fold, found = sentence_rows(rows, fold)
             if found:
-                head = labelled.select(np.setdiff1d(np.concatenate(folds), held_out)).fit(settings)
                 sentences.append(head.logits(read(found)))
                 places.append(of_fold)
-        return TextLogits(logits, np.concatenate(sentences), np.concatenate(places))
+        return TextLogits(held_out.logits, np.concatenate(sentences), np.concatenate(places))
 
     may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
-    held_out = with_sentences(logits, few_folds if may_read else [])
+    logits = with_sentences(held_out, may_read)
     targets = np.asarray(labelled.targets)[scored]
-    reads_sentences = may_read and not is_gain(held_out.select(scored).sentence_errors(targets), SENTENCE_COST)
+    reads_sentences = may_read and not is_gain(logits.select(scored).sentence_errors(targets), SENTENCE_COST)
     is_part = data.is_cross_validated and len(scored) < len(rows)
     if is_part or not reads_sentences:
-        logits = held_out_logits(labelled, folds, settings) if is_part else logits
-        held_out = with_sentences(logits, folds if reads_sentences else [])
+        held_out = held_out_heads(labelled, folds, settings) if is_part else held_out
+        logits = with_sentences(held_out, reads_sentences)
     write_head(labelled.fit(settings), model)
-    return HeadFit(labelled, settings, held_out, scored, reads_sentences, seconds)
+    return HeadFit(labelled, settings, logits, scored, reads_sentences, seconds)

@@ -1,12 +1,13 @@
 """The choice of the first head's regularisation, wide part and temperature, on held-out rows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from transformers.utils import logging
 
-from vocabless.training.finetuning.head.linear_problem import LabelledFeatures, LinearProblem, Settings
+from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, LinearProblem, Settings
 from vocabless.training.finetuning.tasks.data import Rows
 from vocabless.training.finetuning.tasks.logits import Vectors
 from vocabless.training.finetuning.tasks.metrics import is_gain
@@ -18,8 +19,20 @@ MAX_CHOICE_CELLS = 400_000  # rows times labels; beyond, settings are chosen on 
 SILENT_SECONDS = 2  # of fits, after which they show a bar
 
 
-def choose(labelled: LabelledFeatures, folds: Sequence[Rows]) -> tuple[Settings, Vectors]:
-    """Returns the settings with the smallest loss on the rows of the folds, and their held-out logits.
+@dataclass(frozen=True)
+class HeldOut:
+    """What heads say of rows that they were not fitted to."""
+
+    logits: Vectors  # (n, outputs); NaN for rows of no fold
+    heads: list[tuple[Rows, FirstHead]]  # the rows of each fold, and the head that was fitted without them
+
+    def divided_by(self, temperature: float) -> "HeldOut":
+        """Returns the logits and the heads divided by the temperature."""
+        return HeldOut(self.logits / temperature, [(fold, head.divided_by(temperature)) for fold, head in self.heads])
+
+
+def choose(labelled: LabelledFeatures, folds: Sequence[Rows]) -> tuple[Settings, HeldOut]:
+    """Returns the settings with the smallest loss on the rows of the folds, and what they say of these rows.
 
     With so many rows and labels that a fit takes seconds, they are chosen on the first fold; other logits are NaN.
 
@@ -31,49 +44,59 @@ def choose(labelled: LabelledFeatures, folds: Sequence[Rows]) -> tuple[Settings,
     rows = np.concatenate(folds[:num_scored])
     weights = torch.from_numpy(labelled.features.shares(rows))
     references = torch.from_numpy(np.asarray([labelled.targets[row] for row in rows]))
+    problems = _problems(labelled, folds, num_scored)
 
-    def best_with(wide_weights: Sequence[float]) -> tuple[Settings, Vectors, Vectors]:
-        """Returns the best settings with one of the weights, their logits, and the losses of the rows."""
-        best: tuple[Settings, Vectors, Vectors] | None = None
+    def best_with(wide_weights: Sequence[float]) -> tuple[Settings, HeldOut, Vectors]:
+        """Returns the best settings with one of the weights, what they say, and the losses of the rows."""
+        best: tuple[Settings, HeldOut, Vectors] | None = None
         for wide_weight in wide_weights:
-            for strength, logits in _held_out(labelled, folds, num_scored, wide_weight, STRENGTHS).items():
-                of_rows = torch.from_numpy(logits[rows])
+            for strength, held_out in _held_out(labelled, problems, wide_weight, STRENGTHS).items():
+                of_rows = torch.from_numpy(held_out.logits[rows])
                 temperature = problem.temperature(of_rows, references, weights)
                 losses = (problem.losses(of_rows / temperature, references) * weights).numpy()
                 if best is None or losses.mean() < best[2].mean():
-                    best = Settings(strength, wide_weight, temperature), logits / temperature, losses
+                    best = Settings(strength, wide_weight, temperature), held_out, losses
         assert best is not None
         return best
 
-    settings, logits, losses = best_with([0.0])
+    settings, held_out, losses = best_with([0.0])
     if labelled.features.wide is not None:
-        wide_settings, wide_logits, wide_losses = best_with(WIDE_WEIGHTS)
+        wide_settings, wide_held_out, wide_losses = best_with(WIDE_WEIGHTS)
         if is_gain(losses - wide_losses, WIDE_GAIN):
-            return wide_settings, wide_logits
-    return settings, logits
+            settings, held_out = wide_settings, wide_held_out
+    return settings, held_out.divided_by(settings.temperature)
 
 
-def held_out_logits(labelled: LabelledFeatures, folds: Sequence[Rows], settings: Settings) -> Vectors:
-    """Returns the logits (n, outputs) of the rows in folds, by heads that were fitted outside their fold.
+def held_out_heads(labelled: LabelledFeatures, folds: Sequence[Rows], settings: Settings) -> HeldOut:
+    """Returns what heads say of the rows in folds that were fitted outside their fold.
 
     The logits of rows of no fold are NaN, and no head is fitted to them.
     """
-    logits = _held_out(labelled, folds, len(folds), settings.wide_weight, [settings.strength])
-    return logits[settings.strength] / settings.temperature
+    problems = _problems(labelled, folds, len(folds))
+    found = _held_out(labelled, problems, settings.wide_weight, [settings.strength])
+    return found[settings.strength].divided_by(settings.temperature)
+
+
+def _problems(labelled: LabelledFeatures, folds: Sequence[Rows], num_scored: int) -> list[tuple[Rows, LinearProblem]]:
+    """Returns the rows of each of the first folds, and the problem of the rows of all other folds."""
+    rows, parts = np.concatenate(folds), filter(len, folds[:num_scored])  # of a few groups of copies, some are empty
+    return [(fold, LinearProblem(labelled.select(np.setdiff1d(rows, fold)))) for fold in parts]
 
 
 def _held_out(
-    labelled: LabelledFeatures, folds: Sequence[Rows], num_scored: int, wide_weight: float, strengths: Sequence[float]
-) -> dict[float, Vectors]:
-    """Returns strength → the logits of `held_out_logits`, of the first folds, with the temperature 1."""
-    rows, shape = np.concatenate(folds), (len(labelled.targets), labelled.problem.config["num_labels"])
-    logits = {strength: np.full(shape, np.nan) for strength in strengths}
-    parts = [fold for fold in folds[:num_scored] if len(fold)]  # of a few groups of copies, some folds have none
-    with logging.tqdm(total=len(parts) * len(strengths), desc="Head", delay=SILENT_SECONDS, leave=False) as bar:
-        for held_out in parts:
-            linear = LinearProblem(labelled.select(np.setdiff1d(rows, held_out)), wide_weight)
-            scored = labelled.features.select(held_out)
-            for strength, of_rows in logits.items():
-                of_rows[held_out] = linear.solve(strength).logits(scored)
+    labelled: LabelledFeatures,
+    problems: Sequence[tuple[Rows, LinearProblem]],
+    wide_weight: float,
+    strengths: Sequence[float],
+) -> dict[float, HeldOut]:
+    """Returns strength → what heads with it say of the rows of each problem's fold."""
+    shape = len(labelled.targets), labelled.problem.config["num_labels"]
+    found = {strength: HeldOut(np.full(shape, np.nan), []) for strength in strengths}
+    with logging.tqdm(total=len(problems) * len(strengths), desc="Head", delay=SILENT_SECONDS, leave=False) as bar:
+        for fold, problem in problems:
+            scored = labelled.features.select(fold)
+            for held_out, head in zip(found.values(), problem.heads(wide_weight, strengths), strict=True):
+                held_out.logits[fold] = head.logits(scored)
+                held_out.heads.append((fold, head))
                 bar.update()
-    return logits
+    return found

@@ -1,8 +1,8 @@
 """The convex problem of the first head: a linear model of a text's vector and words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -64,11 +64,12 @@ class LabelledFeatures:
 
     def fit(self, settings: Settings) -> FirstHead:
         """Returns the model that fits all texts."""
-        return LinearProblem(self, settings.wide_weight).solve(settings.strength).divided_by(settings.temperature)
+        (head,) = LinearProblem(self).heads(settings.wide_weight, [settings.strength])
+        return head.divided_by(settings.temperature)
 
 
 class LinearProblem:
-    """The convex problem of a head with one weight of its wide part; `solve` fits it with any strength.
+    """The convex problem of a head; `heads` solves it with a weight of its wide part, a power of 2, and any strengths.
 
     Each row of the wide features is multiplied by its `relevance`, and all of them so that a text has the length of a
     standardised vector, √D, times the weight. For few rows the problem is solved in the rows of U·√Λ, of the kernel K =
@@ -77,46 +78,58 @@ class LinearProblem:
     BLAS has one thread: for thousands of small products, two took three times as long on two idle cores.
     """
 
-    def __init__(self, labelled: LabelledFeatures, wide_weight: float) -> None:
-        self._labelled, features = labelled, labelled.features
-        vectors = features.vectors
+    def __init__(self, labelled: LabelledFeatures) -> None:
+        self._labelled, vectors = labelled, labelled.features.vectors
+        self._uses_kernel = len(vectors) <= MAX_KERNEL_ROWS
         deviation = vectors.std(0)
         self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
-        self._deep: Any = (vectors - self._mean) / self._deviation
-        self._inputs: Any = self._deep
-        self._from_inputs: Vectors | None = None  # (n, r), maps weights of the kernel's inputs to those of the rows
-        self._wide: Any = None  # (n, rows), with their scales
-        self._scales: Any = None  # (rows,), of the wide features
-        if not wide_weight or features.wide is None:
-            return
-        relevant = relevance(features, labelled.problem.memberships(labelled.targets))
+
+    def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
+        """Yields the model of all features with each of the strengths."""
+        problem, features, targets = self._labelled.problem, self._labelled.features, self._labelled.targets
+        scales = self._scales * wide_weight if wide_weight and features.wide is not None else None
+        deep: Any = None
+        if scales is not None and not self._uses_kernel:
+            inputs = _joined(features, self._mean, self._deviation, scales)
+        else:
+            inputs = deep = (features.vectors - self._mean) / self._deviation
+            if scales is not None:
+                inputs, from_inputs = self._kernel_inputs(deep, wide_weight)
+        for strength in strengths:
+            with _blas().limit(limits=1, user_api="blas"):
+                weight, bias = problem.fit_linear(inputs, targets, strength, features.weights)
+            wide: Any = None
+            if scales is not None and self._uses_kernel:
+                of_rows = from_inputs @ weight.T
+                weight, wide = of_rows.T @ deep, self._wide_kernel[0].T @ of_rows * wide_weight
+            elif scales is not None:
+                weight, wide = weight[:, : len(self._mean)], weight[:, len(self._mean) :].T
+            wide = None if scales is None else wide * scales[:, None]
+            yield FirstHead(weight, bias, self._mean, self._deviation, wide)
+
+    @cached_property
+    def _scales(self) -> Array:
+        """What the wide features are multiplied by for the weight 1, (rows,) float32."""
+        features, problem = self._labelled.features, self._labelled.problem
+        assert features.wide is not None
+        relevant = relevance(features, problem.memberships(self._labelled.targets))
         length = np.sqrt((features.wide.power(2) @ relevant**2).mean()) or 1.0
-        self._scales = (relevant * (wide_weight * vectors.shape[1] ** 0.5 / length)).astype(np.float32)  # (rows,)
-        if len(vectors) > MAX_KERNEL_ROWS:
-            self._inputs, self._deep = _joined(self._deep, features.wide, self._scales), None
-            return
-        self._wide = features.wide @ diags(self._scales)
-        kernel = (self._wide @ self._wide.T).toarray()
+        scales: Array = (relevant * (features.vectors.shape[1] ** 0.5 / length)).astype(np.float32)
+        return scales
+
+    @cached_property
+    def _wide_kernel(self) -> tuple[Any, Vectors]:
+        """The wide features for the weight 1, (n, rows), and their kernel, (n, n); other weights scale them exactly."""
+        wide = self._labelled.features.wide @ diags(self._scales)
+        return wide, (wide @ wide.T).toarray()
+
+    def _kernel_inputs(self, deep: Vectors, wide_weight: float) -> tuple[Vectors, Vectors]:
+        """Returns U·√Λ, (n, r), and what maps weights of its columns to those of the rows, (n, r)."""
         with _blas().limit(limits=1, user_api="blas"):
-            values, axes = np.linalg.eigh(self._deep @ self._deep.T + kernel)
+            values, axes = np.linalg.eigh(deep @ deep.T + self._wide_kernel[1] * wide_weight**2)
         kept = values > values[-1] * 1e-10
         roots = np.sqrt(values[kept])
-        self._inputs, self._from_inputs = axes[:, kept] * roots, axes[:, kept] / roots
-
-    def solve(self, strength: float) -> FirstHead:
-        """Returns the model of all features with this strength."""
-        problem, targets = self._labelled.problem, self._labelled.targets
-        with _blas().limit(limits=1, user_api="blas"):
-            weight, bias = problem.fit_linear(self._inputs, targets, strength, self._labelled.features.weights)
-        wide: Array | None = None
-        if self._scales is not None:
-            if self._from_inputs is None:
-                weight, wide = np.split(weight, [len(self._mean)], axis=1)
-            else:
-                of_rows = self._from_inputs @ weight.T
-                weight, wide = of_rows.T @ self._deep, (self._wide.T @ of_rows).T
-            wide = wide.T * self._scales[:, None]
-        return FirstHead(weight, bias, self._mean, self._deviation, wide)
+        return axes[:, kept] * roots, axes[:, kept] / roots
 
 
 @cache
@@ -125,14 +138,19 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _joined(deep: Vectors, wide: csr_matrix, scales: Array) -> csr_matrix:
-    """Returns the columns of both as float32, the wide ones scaled, without the copies that scipy would make first."""
-    rows, size = deep.shape
+def _joined(features: Features, mean: Vectors, deviation: Vectors, scales: Array) -> csr_matrix:
+    """Returns the standardised vectors and the scaled wide features as columns, without a copy of either.
+
+    They are float64, since scikit-learn would convert others in each step.
+    """
+    wide, (rows, size) = features.wide, features.vectors.shape
+    assert wide is not None
     starts = wide.indptr + size * np.arange(rows + 1)
-    numbers, columns = np.empty(starts[-1], np.float32), np.empty(starts[-1], np.int32)
+    numbers, columns = np.empty(starts[-1]), np.empty(starts[-1], np.int32)
     for row, (start, end) in enumerate(pairwise(starts.tolist())):
         of_wide = slice(wide.indptr[row], wide.indptr[row + 1])
-        numbers[start : start + size], columns[start : start + size] = deep[row], np.arange(size)
+        numbers[start : start + size] = (features.vectors[row] - mean) / deviation
+        columns[start : start + size] = np.arange(size)
         numbers[start + size : end] = wide.data[of_wide] * scales[wide.indices[of_wide]]
         columns[start + size : end] = wide.indices[of_wide] + size
     return csr_matrix((numbers, columns, starts), (rows, size + wide.shape[1]))

@@ -19,7 +19,7 @@ from vocabless import VocablessForSequenceClassification, load_config, load_toke
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.head import head_choice, linear_problem
 from vocabless.training.finetuning.head.frozen_features import Features, relevance, wide_features
-from vocabless.training.finetuning.head.head_choice import choose, held_out_logits
+from vocabless.training.finetuning.head.head_choice import choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.rows.held_out import folds_of
@@ -50,7 +50,7 @@ def test_fits_and_texts_that_take_long_show_a_bar_unless_bars_are_off(seconds, s
     monkeypatch.setattr(transformers_logging, "_tqdm_active", shows_bars)
     targets = CLASSES.tolist()
     labelled = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(VECTORS), targets)
-    held_out_logits(labelled, folds_of(targets), SETTINGS)
+    held_out_heads(labelled, folds_of(targets), SETTINGS)
     list(logits_file.batches([{"input_ids": [1, 2]}] * 100, list))
     shown = capsys.readouterr().err
     assert ("Head: " in shown, "Texts: " in shown) == (seconds == 0 and shows_bars,) * 2
@@ -191,7 +191,7 @@ def test_the_wide_part_of_a_head_is_written_and_taken_away():
 def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without_itself(wide):
     problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES.tolist(), Features(VECTORS, wide)
     folds = folds_of(targets)
-    settings, logits = choose(LabelledFeatures(problem, features, targets), folds)
+    settings, held_out = choose(LabelledFeatures(problem, features, targets), folds)
     slow, losses = {}, {}
     strengths, weights = (0.003, 0.03, 0.3, 3.0), (0.0,) if wide is None else (0.0, 1.0, 2.0, 4.0)
     for candidate in (Settings(strength, weight) for weight in weights for strength in strengths):
@@ -205,8 +205,12 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
         temperature = min(of_rows, key=lambda by: of_rows[by].mean())
         candidate = replace(candidate, temperature=temperature)
         slow[candidate], losses[candidate] = raw / temperature, of_rows[temperature]
-    np.testing.assert_allclose(logits, slow[settings])
-    np.testing.assert_allclose(logits, held_out_logits(LabelledFeatures(problem, features, targets), folds, settings))
+    again = held_out_heads(LabelledFeatures(problem, features, targets), folds, settings)
+    for found in (held_out, again):
+        np.testing.assert_allclose(found.logits, slow[settings])
+        for fold, (rows, head) in zip(folds, found.heads, strict=True):
+            np.testing.assert_array_equal(rows, fold)
+            np.testing.assert_allclose(head.logits(features.select(fold)), slow[settings][fold])
     alone, *_ = best = sorted(losses, key=lambda each: (each.wide_weight > 0, losses[each].mean()))
     wides = [each for each in best if each.wide_weight > 0]
     gains = losses[alone] - losses[wides[0] if wides else alone]
@@ -219,10 +223,10 @@ def test_settings_of_many_rows_and_labels_are_chosen_on_one_fold(monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.head.head_choice.MAX_CHOICE_CELLS", 90 * 3 - 1)
     problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES.tolist(), Features(VECTORS, WIDE)
     folds = folds_of(targets)
-    settings, logits = choose(LabelledFeatures(problem, features, targets), folds)
-    expected = held_out_logits(LabelledFeatures(problem, features, targets), folds, settings)
-    np.testing.assert_allclose(logits[folds[0]], expected[folds[0]])
-    assert np.isnan(logits[np.concatenate(folds[1:])]).all()
+    settings, found = choose(LabelledFeatures(problem, features, targets), folds)
+    expected = held_out_heads(LabelledFeatures(problem, features, targets), folds, settings)
+    np.testing.assert_allclose(found.logits[folds[0]], expected.logits[folds[0]])
+    assert np.isnan(found.logits[np.concatenate(folds[1:])]).all() and len(found.heads) == 1
 
 
 def test_the_temperature_divides_the_logits_of_both_parts():
