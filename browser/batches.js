@@ -68,7 +68,8 @@ export class Classifier {
   /** Returns the logits of rows; a model that reads sentences, too, reads those of texts with several. */
   async #logitsOf(data, dims) {
     const logits = await this.runBlocks(data, dims);
-    if (!this.manifest.reads_sentences) return logits;
+    const rule = this.manifest.reads_sentences;
+    if (!rule) return logits;
     const width = logits.dims[1];
     const at = ({ data }, row) => Array.from(data.subarray(row * width, (row + 1) * width));
     const ofTexts = new Map(); // text → the logits of its sentences
@@ -77,7 +78,7 @@ export class Classifier {
       texts.forEach((text, row) => ofTexts.set(text, [...(ofTexts.get(text) ?? []), at(read, row)]));
     }
     const joined = Float32Array.from(logits.data);
-    ofTexts.forEach((rows, text) => joined.set(joinSentences(at(logits, text), rows), text * width));
+    ofTexts.forEach((rows, text) => joined.set(joinSentences(at(logits, text), rows, rule), text * width));
     return { data: joined, dims: logits.dims };
   }
 

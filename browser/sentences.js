@@ -6,6 +6,7 @@ const FIRST_BYTE = 5; // the element of byte 0; smaller ones are special tokens
 const SHORTEST = 3; // units of a sentence, its mark among them
 const MOST_AT_ONCE = 64; // sentences
 const LEAST_SAID = 1e-3; // of a sentence
+const LARGEST = 600; // logit whose exponential is finite
 const MARKS = [...".!?…。！？｡؟।۔"].map((mark) => Array.from(new TextEncoder().encode(mark), (byte) => byte + FIRST_BYTE));
 
 /**
@@ -60,19 +61,26 @@ function isMark(data, place, size) {
 
 /**
  * Returns the logits of a text that also say what its sentences do: the probabilities are the mean of those of the whole
- * text and of those of its sentences together, where a sentence counts by the square of the Kullback-Leibler divergence of
- * its probabilities from equal ones.
+ * text and of those of its sentences together, by a rule.
  * @param {number[]} logits - of the whole text
  * @param {number[][]} ofSentences - of each sentence
+ * @param {true | string} rule - see `RULES` in Python
  */
-export function joinSentences(logits, ofSentences) {
-  const sums = logits.map(() => 0);
-  let total = 0;
-  for (const probabilities of ofSentences.map(softmax)) {
-    const entropy = probabilities.reduce((sum, number) => sum - (number ? number * Math.log(number) : 0), 0);
-    const weight = Math.max(Math.log(logits.length) - entropy, LEAST_SAID) ** 2;
-    probabilities.forEach((number, label) => (sums[label] += weight * number));
-    total += weight;
-  }
+export function joinSentences(logits, ofSentences, rule) {
+  const parts = ofSentences.map(rule === true ? probabilitiesByDivergence : exponentials);
+  const sums = logits.map((_, label) => parts.reduce((sum, part) => sum + part[label], 0));
+  const total = sums.reduce((sum, number) => sum + number, 0);
   return softmax(logits).map((number, label) => Math.log((number + sums[label] / total) / 2));
+}
+
+function exponentials(logits) {
+  const mean = logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
+  return logits.map((logit) => Math.exp(Math.min(logit - mean, LARGEST)));
+}
+
+function probabilitiesByDivergence(logits) {
+  const probabilities = softmax(logits);
+  const entropy = probabilities.reduce((sum, number) => sum - (number ? number * Math.log(number) : 0), 0);
+  const weight = Math.max(Math.log(logits.length) - entropy, LEAST_SAID) ** 2;
+  return probabilities.map((number) => weight * number);
 }

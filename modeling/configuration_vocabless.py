@@ -33,6 +33,7 @@ CUSTOM_PIPELINES = {
 
 PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
 POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
+READS_SENTENCES = (False, True, "log-sum-exp")  # of `classifier_reads_sentences`
 
 # Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
 LIMITS = {
@@ -83,7 +84,8 @@ class VocablessConfig(PreTrainedConfig):
         classifier_wide_rows: rows of the weights of the wide part of the heads for whole texts, see `WideLayer`; 0
             leaves it out.
         classifier_reads_sentences: whether a classifier with one label for a text reads its sentences, too, see
-            `VocablessForSequenceClassification.reads_sentences`. Other heads ignore it.
+            `VocablessForSequenceClassification.reads_sentences`, and by which rule they are joined: `log-sum-exp`, or
+            True for that of older checkpoints, see `join_sentences`. Other heads ignore it.
         classifier_threshold: probability from which on a classifier with several labels for a text gives one; None is
             not known, as in checkpoints of before it was chosen.
         append_embeddings: whether each token's state is followed by its embedding, so that heads and means of the
@@ -94,8 +96,8 @@ class VocablessConfig(PreTrainedConfig):
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` or
             `classifier_threshold` is no probability, `classifier_pooling` is unknown or has no wide part,
-            `problem_type` is unknown, labels have gaps or the same name, or `encoder_config` has no `model_type`, is
-            one of this family or has a value of a wrong type.
+            `classifier_reads_sentences` or `problem_type` is unknown, labels have gaps or the
+            same name, or `encoder_config` has no `model_type`, is one of this family or has a value of a wrong type.
     """
 
     model_type = "vocabless"
@@ -114,7 +116,7 @@ class VocablessConfig(PreTrainedConfig):
         sparse_prediction: bool = False,
         classifier_pooling: str = "cls",
         classifier_wide_rows: int = 0,
-        classifier_reads_sentences: bool = False,
+        classifier_reads_sentences: bool | str = False,
         classifier_threshold: float | None = None,
         append_embeddings: bool = False,
         **kwargs: Any,
@@ -126,8 +128,13 @@ class VocablessConfig(PreTrainedConfig):
         for name, share in {"dropout": classifier_dropout, "threshold": classifier_threshold}.items():
             if share is not None and not (isinstance(share, (int, float)) and 0 <= share <= 1):
                 raise ValueError(f"classifier_{name} is {share!r}; give a number from 0 to 1, or None.")
-        if classifier_pooling not in POOLINGS:
-            raise ValueError(f"classifier_pooling is {classifier_pooling!r}; give one of {', '.join(POOLINGS)}.")
+        choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
+            "pooling": (classifier_pooling, POOLINGS),
+            "reads_sentences": (classifier_reads_sentences, READS_SENTENCES),
+        }
+        for name, (value, legal) in choices.items():
+            if value not in legal:
+                raise ValueError(f"classifier_{name} is {value!r}; give one of {', '.join(map(str, legal))}.")
         if classifier_wide_rows and classifier_pooling == "siamese":
             raise ValueError(
                 f"classifier_wide_rows is {classifier_wide_rows}, but a siamese head reads pairs and has no wide part; "

@@ -214,14 +214,17 @@ class VocablessForSequenceClassification(_TextHeadModel):
         self.num_labels = config.num_labels
 
     @property
-    def reads_sentences(self) -> bool:
-        """Whether the configuration says so and the head can: it has one of several labels for a text, not for a pair.
+    def reads_sentences(self) -> bool | str:
+        """The rule by which sentences are joined; False if the configuration has none or the head cannot.
+
+        The head can if it has one of several labels for a text, not for a pair.
 
         It is asked at each call, since the kind of problem may change after the model was made.
         """
         config: Any = self.config
         has_one_label = config.problem_type in (None, "single_label_classification") and config.num_labels > 1
-        return bool(config.classifier_reads_sentences and has_one_label and config.classifier_pooling != "siamese")
+        is_able = has_one_label and config.classifier_pooling != "siamese"
+        return config.classifier_reads_sentences if is_able else False
 
     def train(self, mode: bool = True) -> "VocablessForSequenceClassification":
         if mode and self.reads_sentences:
@@ -247,7 +250,7 @@ class VocablessForSequenceClassification(_TextHeadModel):
             return predict(states, inputs, inputs).cpu().double().numpy()
 
         whole = logits.detach().cpu().double().numpy()
-        joined = read_with_sentences(blocks.cpu().numpy(), whole, read)
+        joined = read_with_sentences(blocks.cpu().numpy(), whole, read, self.reads_sentences)
         return logits if joined is whole else torch.from_numpy(joined).to(logits.dtype).to(logits.device)
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:

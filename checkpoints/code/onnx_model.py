@@ -32,10 +32,12 @@ from typing import Any, ClassVar, Literal, cast
 #
 # A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
 
+LOG_SUM_EXP = "log-sum-exp"  # the rule of new classifiers, see `RULES`
 MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
 SHORTEST = 3  # units of a sentence, its mark among them
 MOST_AT_ONCE = 64  # sentences
-LEAST_SAID = 1e-3  # of a sentence, see `join_sentences`, so that the weights of no text are all 0
+LEAST_SAID = 1e-3  # of a sentence, see `probabilities_by_divergence`, so that the sums of no text are all 0
+LARGEST = 600.0  # logit whose exponential is finite
 
 FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
 MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
@@ -45,42 +47,64 @@ BlockArray = NDArray[np.int64]
 Logits = NDArray[Any]  # of any floating point
 
 
-def read_with_sentences(blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits]) -> Logits:
+def read_with_sentences(
+    blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits], rule: bool | str
+) -> Logits:
     """Returns the logits of texts, (B, L), joined with those of the sentences of texts that have several.
 
     Args:
         blocks: the texts, (B, S, K).
         logits: those of the whole texts, (B, L). They are returned themselves if no text has several sentences.
         read: returns the logits of sentences, (n, T, K) → (n, L).
+        rule: key of `RULES`.
     """
     found = [(texts, read(sentences)) for texts, sentences in sentences_of(blocks)]
     if not found:
         return logits
     texts, of_sentences = map(np.concatenate, zip(*found, strict=True))
-    return join_sentences(logits, of_sentences, texts)
+    return join_sentences(logits, of_sentences, texts, rule)
 
 
-def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64]) -> Logits:
+def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64], rule: bool | str) -> Logits:
     """Returns logits (B, L) of one label that also say what the sentences of some texts do.
 
-    The probabilities are the mean of those of the whole text and of those of its sentences together. There, a sentence
-    counts by the square of what it says, the Kullback-Leibler divergence of its probabilities from 1/L each. The logits
-    of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and Callan,
-    *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the weights are ours.
+    The probabilities are the mean of those of the whole text and of those of its sentences together, see `RULES`. The
+    logits of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and
+    Callan, *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the rules are ours.
 
     Args:
         logits: of the whole texts, (B, L).
         of_sentences: the logits of their n sentences, (n, L).
         texts: the text of each sentence, (n,).
+        rule: key of `RULES`.
     """
-    probabilities = softmax(of_sentences)
-    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
-    said = np.log(logits.shape[1]) + (probabilities * logarithms).sum(axis=1, keepdims=True)
     sums = np.zeros(logits.shape)
-    np.add.at(sums, texts, np.maximum(said, LEAST_SAID) ** 2 * probabilities)
+    np.add.at(sums, texts, RULES[rule](of_sentences))
     totals = sums.sum(axis=1, keepdims=True)
     joined = np.log((softmax(logits) + sums / np.maximum(totals, LEAST_SAID**2)) / 2)
     return np.where(totals > 0, joined, logits).astype(logits.dtype)
+
+
+def exponentials(logits: Logits) -> NDArray[np.float64]:
+    """Returns the exponentials of logits (n, L) whose mean is subtracted: the sum of a sentence is exp(energy).
+
+    The energy is large where the head knows what it reads, and small for a greeting.
+    """
+    centred = logits - logits.mean(axis=1, keepdims=True, dtype=np.float64)
+    powers: NDArray[np.float64] = np.exp(np.minimum(centred, LARGEST))
+    return powers
+
+
+def probabilities_by_divergence(logits: Logits) -> NDArray[np.float64]:
+    """Returns probabilities (n, L) times the square of what they say, their Kullback-Leibler divergence from 1/L each.
+
+    It is the rule of older classifiers.
+    """
+    probabilities = softmax(logits)
+    logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    said = np.log(logits.shape[1]) + (probabilities * logarithms).sum(axis=1, keepdims=True)
+    weighted: NDArray[np.float64] = np.maximum(said, LEAST_SAID) ** 2 * probabilities
+    return weighted
 
 
 def softmax(logits: Logits) -> NDArray[np.float64]:
@@ -136,6 +160,10 @@ def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
 def _is_mark(block: BlockArray) -> bool:
     """Returns whether the unit of a block, (K,), begins with a mark."""
     return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
+
+
+# `classifier_reads_sentences` → what each sentence adds to the odds of the labels, by its logits, (n, L) → (n, L).
+RULES = {True: probabilities_by_divergence, LOG_SUM_EXP: exponentials}
 
 
 # ---- options.py ------------------------------------------------------------------------------------------------------
@@ -1448,10 +1476,11 @@ class OnnxClassifier(OnnxModel):
     def run_blocks(self, blocks: NDArray[np.int64], output: str) -> NDArray[np.float32]:
         """Returns the logits of texts; a model that reads sentences, too, reads those of texts with several."""
         logits = super().run_blocks(blocks, output)
-        if not self.settings.get("reads_sentences"):
+        rule = self.settings.get("reads_sentences")
+        if not rule:
             return logits
         run = super().run_blocks
-        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output))
+        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output), rule)
 
     def __call__(self, texts: Texts) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts, a string is one; for a regression, its number."""

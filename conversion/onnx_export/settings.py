@@ -32,8 +32,8 @@ def answer_settings(model: PreTrainedModel) -> dict[str, Any]:
     """Returns how the answer for a text is made, if not by the logits alone: its sentences, the limit of a label."""
     threshold = getattr(model.config, "classifier_threshold", None)
     has_limit = threshold is not None and model.config.problem_type == "multi_label_classification"
-    reads_sentences = {"reads_sentences": True} if getattr(model, "reads_sentences", False) else {}
-    return reads_sentences | ({"threshold": threshold} if has_limit else {})
+    rule = getattr(model, "reads_sentences", False)
+    return ({"reads_sentences": rule} if rule else {}) | ({"threshold": threshold} if has_limit else {})
 
 
 def describe_length(settings: dict[str, Any]) -> str:

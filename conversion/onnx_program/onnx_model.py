@@ -130,10 +130,11 @@ class OnnxClassifier(OnnxModel):
     def run_blocks(self, blocks: NDArray[np.int64], output: str) -> NDArray[np.float32]:
         """Returns the logits of texts; a model that reads sentences, too, reads those of texts with several."""
         logits = super().run_blocks(blocks, output)
-        if not self.settings.get("reads_sentences"):
+        rule = self.settings.get("reads_sentences")
+        if not rule:
             return logits
         run = super().run_blocks
-        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output))
+        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output), rule)
 
     def __call__(self, texts: Texts) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts, a string is one; for a regression, its number."""

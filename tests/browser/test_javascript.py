@@ -132,12 +132,15 @@ def small(random_checkpoint, tmp_path_factory) -> Callable[..., Path]:
     """Returns a small encoder with vectors of 12 numbers, or a classifier of three labels."""
 
     @cache
-    def save(problem: str | None) -> Path:
+    def save(problem: str | None, rule: bool | str = "log-sum-exp") -> Path:
         if problem:
             num_labels = 1 if problem == "regression" else 3
             options = {"problem_type": problem, "num_labels": num_labels}
             if problem == SINGLE:  # every part that a classifier may have
-                more = {"classifier_wide_rows": 512, "classifier_reads_sentences": True}
+                more = {
+                    "classifier_wide_rows": 512,
+                    "classifier_reads_sentences": True,
+                }
                 return random_checkpoint("hashgram-uno", CLASSIFIER, **options, **more)
             return random_checkpoint("ewe-bert-word-tiny", CLASSIFIER, **options)
         folder = Path(shutil.copytree(random_checkpoint("ewe-bert-tiny"), tmp_path_factory.mktemp("small") / "encoder"))
@@ -230,10 +233,14 @@ def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
 
 
 @in_each_engine
+@pytest.mark.parametrize("rule", [True, "log-sum-exp"])
+@pytest.mark.quick("True-node", "log-sum-exp-node")
 def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
-    engine: str, small, packaged, in_onnxruntime, run_in
+    engine: str, rule: bool | str, small, packaged, in_onnxruntime, run_in
 ) -> None:
-    model, tokenizer = load_checkpoint(str(small(SINGLE)))
+    source = small(SINGLE, rule)
+    package = packaged(source)
+    model, tokenizer = load_checkpoint(str(source))
     texts = ["Good morning to all of you. My card is lost!", "No.", *(" ".join([*each]) for each in MANY_SENTENCES)]
     encoding = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
@@ -241,10 +248,10 @@ def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
         model.config.classifier_reads_sentences = False
         of_whole_texts = model(**encoding).logits
     assert (expected - of_whole_texts).abs().amax(dim=1)[0] > 1e-3 and torch.equal(expected[1], of_whole_texts[1])
-    assert near(in_onnxruntime(small(SINGLE)).logits(texts), expected.numpy())
-    found = run_in(engine, packaged(small(SINGLE)), CLASSIFY, texts)
+    assert near(in_onnxruntime(source).logits(texts), expected.numpy())
+    found = run_in(engine, package, CLASSIFY, texts)
     assert near([each["logits"] for each in found], expected.numpy())
-    pipe = pipeline("text-classification", str(small(SINGLE)), trust_remote_code=True, device="cpu")
+    pipe = pipeline("text-classification", str(source), trust_remote_code=True, device="cpu")
     for text, probabilities in zip(texts[:3], expected.softmax(dim=-1).tolist(), strict=False):
         scores = {one["label"]: one["score"] for one in pipe(text, top_k=None)}
         assert near([scores[f"LABEL_{index}"] for index in range(3)], np.array(probabilities))

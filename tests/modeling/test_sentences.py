@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling import sentences as module
 from vocabless.modeling.blocks import NUM_SPECIAL
+from vocabless.modeling.configuration_vocabless import READS_SENTENCES
 from vocabless.modeling.modeling_vocabless import WHOLE_TEXTS
-from vocabless.modeling.sentences import MARKS, SHORTEST, join_sentences, sentences_of, softmax
+from vocabless.modeling.sentences import LOG_SUM_EXP, MARKS, RULES, SHORTEST, join_sentences, sentences_of, softmax
 
 TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
 TEXTS = [
@@ -94,55 +95,80 @@ def test_the_constants_of_the_page_are_those_of_python_and_each_mark_ends_a_sent
         assert len([*sentences_of(blocks_of(["a", "b", mark, "c", "d", "e"])[None])]) == 1, mark
 
 
-def slow_join(logits: list[float], of_sentences: list[list[float]]) -> list[float]:
+def slow_join(logits: list[float], of_sentences: list[list[float]], rule: bool | str = LOG_SUM_EXP) -> list[float]:
     def softmax(row: list[float]) -> list[float]:
         return [math.exp(number) / sum(map(math.exp, row)) for number in row]
 
     if not of_sentences:
         return logits
-    said = [max(sum(p * math.log(p * len(logits)) for p in softmax(row)), 0.001) ** 2 for row in of_sentences]
-    joined = [0.0] * len(logits)
-    for row, weight in zip(of_sentences, said, strict=True):
-        joined = [total + weight * p / sum(said) for total, p in zip(joined, softmax(row), strict=True)]
-    return [math.log((p + q) / 2) for p, q in zip(softmax(logits), joined, strict=True)]
+    weights, parts = [1.0] * len(of_sentences), []
+    if rule is True:
+        said = [sum(p * math.log(p * len(logits)) for p in softmax(row)) for row in of_sentences]
+        weights, parts = [max(each, 0.001) ** 2 for each in said], [softmax(row) for row in of_sentences]
+    else:
+        parts = [[math.exp(number - sum(row) / len(row)) for number in row] for row in of_sentences]
+    joined = [sum(weight * row[k] for weight, row in zip(weights, parts, strict=True)) for k in range(len(logits))]
+    return [math.log((p + q / sum(joined)) / 2) for p, q in zip(softmax(logits), joined, strict=True)]
 
 
-def test_logits_are_joined_as_by_a_slow_loop():
+@pytest.mark.parametrize("rule", RULES)
+def test_logits_are_joined_as_by_a_slow_loop(rule):
     random, texts = np.random.default_rng(0), np.array([0, 0, 2, 0])
-    logits, of_sentences = random.normal(size=(3, 5)), 3 * random.normal(size=(4, 5))
+    logits, of_sentences = random.normal(size=(3, 5)), 3 * random.normal(size=(4, 5)) + 7
     rows = [of_sentences[texts == text].tolist() for text in range(3)]
-    expected = [slow_join(*each) for each in zip(logits.tolist(), rows, strict=True)]
-    found = join_sentences(logits, of_sentences, texts)
+    expected = [slow_join(*each, rule) for each in zip(logits.tolist(), rows, strict=True)]
+    found = join_sentences(logits, of_sentences, texts, rule)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert (found[1] == logits[1]).all()
-    single = join_sentences(logits.astype(np.float32), of_sentences.astype(np.float32), texts)
+    single = join_sentences(logits.astype(np.float32), of_sentences.astype(np.float32), texts, rule)
     assert single.dtype == np.float32 and np.abs(single - found).max() < 1e-6
-    nothing = join_sentences(logits, np.zeros((4, 5)), texts)  # sentences that say nothing count alike
+    nothing = join_sentences(logits, np.zeros((4, 5)), texts, rule)  # sentences that say nothing count alike
     np.testing.assert_allclose(np.exp(nothing[0]), (softmax(logits[0]) + 0.2) / 2)
+    assert (join_sentences(logits, of_sentences[:0], texts[:0], rule) == logits).all()
+    large = join_sentences(logits, of_sentences * 1e4, texts, rule)
+    assert np.isfinite(large).all()
+
+
+def test_a_sentence_that_the_head_does_not_know_hardly_counts_and_one_alone_speaks_for_itself():
+    """The mean of its logits does not matter, only how large they are around it."""
+    logits, sentences = np.zeros((1, 3)), np.array([[2.0, -1.0, -1.0], [-3.0, -3.0, 6.0]])
+    odds = math.exp(2) + 2 * math.exp(-1), math.exp(6) + 2 * math.exp(-3)
+    together = [(math.exp(a) + math.exp(b)) / sum(odds) for a, b in sentences.T]
+    found = join_sentences(logits, sentences, np.array([0, 0]), LOG_SUM_EXP)
+    np.testing.assert_allclose(np.exp(found[0]), [(1 / 3 + share) / 2 for share in together])
+    alone = join_sentences(logits, sentences[:1], np.array([0]), LOG_SUM_EXP)
+    np.testing.assert_allclose(np.exp(alone[0]), (1 / 3 + softmax(sentences[0])) / 2)
+
+
+def test_every_rule_of_the_configuration_is_there():
+    assert {False, *RULES} == {*READS_SENTENCES}
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0, 3.0])
-def test_a_sentence_counts_by_what_it_says_unless_that_is_less_than_the_floor(share):
+def test_a_sentence_of_an_old_classifier_counts_by_what_it_says_unless_that_is_less_than_the_floor(share):
     """The floor is 0.001. Of two labels, logits of (d, 0) say nearly d² / 8."""
     logits, of_sentences = [1.0, 0.0], [[math.sqrt(8 * 0.001 * share), 0.0], [0.0, math.sqrt(8 * 0.003)]]
-    found = join_sentences(np.array([logits]), np.array(of_sentences), np.array([0, 0]))
-    np.testing.assert_allclose(found[0], slow_join(logits, of_sentences), rtol=1e-12)
+    found = join_sentences(np.array([logits]), np.array(of_sentences), np.array([0, 0]), True)
+    np.testing.assert_allclose(found[0], slow_join(logits, of_sentences, True), rtol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def model():
+@pytest.fixture(scope="module", params=RULES)
+def model(request):
     torch.manual_seed(0)
-    config = load_config("ewe-bert-word-tiny", num_labels=3, classifier_reads_sentences=True, classifier_pooling="mean")
+    options = {"classifier_reads_sentences": request.param, "classifier_pooling": "mean"}
+    config = load_config("ewe-bert-word-tiny", num_labels=3, **options)
     model = VocablessForSequenceClassification(config).eval()
     torch.nn.init.normal_(model.classifier.out_proj.weight)
     return model
 
 
 def test_a_classifier_says_what_the_whole_text_and_its_sentences_do(model):
+    rule = model.config.classifier_reads_sentences
+
     def read(text: str) -> list[float]:
         model.config.classifier_reads_sentences = False
         logits = model(**TOKENIZER(text, return_tensors="pt")).logits[0].tolist()
-        model.config.classifier_reads_sentences = True
+        model.config.classifier_reads_sentences = rule
         return logits
 
     sentences = [
@@ -152,7 +178,9 @@ def test_a_classifier_says_what_the_whole_text_and_its_sentences_do(model):
         ["我 的 卡 丢了。", "请 帮 助 我！"],
     ]
     with torch.no_grad():
-        expected = [slow_join(read(text), [*map(read, each)]) for text, each in zip(TEXTS, sentences, strict=True)]
+        expected = [
+            slow_join(read(text), [*map(read, each)], rule) for text, each in zip(TEXTS, sentences, strict=True)
+        ]
         found = model(**TOKENIZER(TEXTS, padding=True, return_tensors="pt")).logits
     torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-5)
 
@@ -194,7 +222,7 @@ def test_a_warning_says_once_that_training_reads_whole_texts(model, monkeypatch)
     other = copy.deepcopy(model)
     other.config.classifier_reads_sentences = False  # as while `fit` trains
     other.train()
-    other.config.classifier_reads_sentences = True
+    other.config.classifier_reads_sentences = LOG_SUM_EXP
     other.eval()
     assert not said
     other.train()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from transformers import PreTrainedModel
 
+from vocabless.modeling.sentences import LOG_SUM_EXP
 from vocabless.saving.record import MISMATCHED, TEST
 from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.prepared import Prepared
@@ -76,7 +77,7 @@ class Candidate:
                 for parameter in layer.parameters():
                     parameter.div_(self.temperature)
         if self.reads_sentences is not None:
-            model.config.classifier_reads_sentences = self.reads_sentences
+            model.config.classifier_reads_sentences = LOG_SUM_EXP if self.reads_sentences else False
         if problem.name == MultiLabel.name:
             model.config.classifier_threshold = self.threshold
 
