@@ -60,7 +60,7 @@ def are_folds_scored(train: Examples, arguments: DataArguments) -> bool:
     """Returns whether models of few rows are scored on folds, and the saved one learns from all rows."""
     is_free = arguments.validation_split_percentage is None
     rows = min(len(train), arguments.max_train_samples or len(train))
-    return is_free and rows < TRAINED_TWICE and len(set(train.groups or ())) >= FOLDS
+    return is_free and rows < TRAINED_TWICE and len(set(train.groups or ())) > 1
 
 
 def folds_to_train(rows: int) -> int:
@@ -115,15 +115,15 @@ def _strata(data: TaskData) -> list[tuple[Any, ...]]:
 
 
 def folds_of(strata: Sequence[Any], groups: Sequence[Hashable] | None = None) -> list[Rows]:
-    """Returns the rows of each of `FOLDS` folds, sorted. Folds differ by at most one group, for each label and in all.
+    """Returns the rows of each of `FOLDS` folds, sorted; of fewer groups, each is a fold.
 
-    The strata are the label of each row, or a number. Rows of a group, which counts with the label of its first row,
-    are in the same fold; None makes each row a group.
+    Folds differ by at most one group, for each label and in all. The strata are the label of each row, or a number.
+    Rows of a group, which counts with the label of its first row, are in the same fold; None makes each row a group.
     """
     rows_of: list[list[int]] = [[] for _ in range(FOLDS)]
     for position, rows in enumerate(_stratified_order(strata, groups)):
         rows_of[position % FOLDS] += rows
-    return [np.array(sorted(rows), np.int64) for rows in rows_of]
+    return [np.array(sorted(rows), np.int64) for rows in rows_of if rows]
 
 
 def hold_out(

@@ -35,7 +35,7 @@ from vocabless.training.finetuning.encoder_choice import choose_encoder
 from vocabless.training.finetuning.fine_tuning import load_model, results_of
 from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.prepared import Log, takes_first_head
-from vocabless.training.finetuning.rows.held_out import FOLDS, choose_validation
+from vocabless.training.finetuning.rows.held_out import choose_validation
 from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
     GlueArguments,
@@ -104,12 +104,10 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
 
 
 def _check_different_texts(examples: Examples) -> None:
-    """Raises an error if the texts are too few for folds; warns of labels that folds cannot tell anything of."""
+    """Raises an error if all texts are the same; warns of labels that folds cannot tell anything of."""
     keys = examples.keys()
-    if len(set(keys)) < FOLDS:
-        raise ValueError(
-            f"{len(set(keys))} different texts are too few; give at least {FOLDS}, and some for each label."
-        )
+    if len(set(keys)) < 2:
+        raise ValueError(f"all texts are copies of {examples.texts[0]!r}; give some for each label.")
     texts: dict[str, set[Any]] = {}
     for key, label in zip(keys, examples.labels or [], strict=True):
         for name in [label] if isinstance(label, str) else label if isinstance(label, list) else ():

@@ -195,7 +195,7 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
 
         Raises:
             ValueError: the numbers of texts and labels differ, the labels are no classes or there is one alone, a text
-                is empty, there are too few different texts, an argument is out of range, or the model is no trained
+                is empty, all texts are the same, an argument is out of range, or the model is no trained
                 encoder of ours.
         """
         self._check_numbers()

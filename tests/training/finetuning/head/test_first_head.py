@@ -202,7 +202,7 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
             raw[fold] = head.logits(features.select(fold))
         divided = {by: torch.from_numpy(raw / by) for by in problem.temperatures}
         of_rows = {by: problem.losses(logits, torch.tensor(targets)).numpy() for by, logits in divided.items()}
-        temperature = min(of_rows, key=lambda by: of_rows[by].mean())
+        temperature = min(of_rows, key=lambda by: of_rows[by].sum() + 4 * math.log(by / 1.2) ** 2)
         candidate = replace(candidate, temperature=temperature)
         slow[candidate], losses[candidate] = raw / temperature, of_rows[temperature]
     again = held_out_heads(LabelledFeatures(problem, features, targets), folds, settings)
@@ -211,12 +211,22 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
         for fold, (rows, head) in zip(folds, found.heads, strict=True):
             np.testing.assert_array_equal(rows, fold)
             np.testing.assert_allclose(head.logits(features.select(fold)), slow[settings][fold])
-    alone, *_ = best = sorted(losses, key=lambda each: (each.wide_weight > 0, losses[each].mean()))
+
+    def cost(settings):
+        return losses[settings].sum() + math.log10(settings.strength) ** 2
+
+    alone, *_ = best = sorted(losses, key=lambda each: (each.wide_weight > 0, cost(each)))
     wides = [each for each in best if each.wide_weight > 0]
     gains = losses[alone] - losses[wides[0] if wides else alone]
     is_wide = bool(gains.mean() > 2.0 * gains.std() / 90**0.5)
     assert settings == (wides[0] if is_wide else alone)
     assert is_wide == (wide is not None and wide is not WIDE)
+
+
+def test_few_rows_without_a_right_answer_do_not_choose_the_weakest_model():
+    """Of two rows, each is wrong without itself, so that the smallest strength has the smallest loss."""
+    labelled = LabelledFeatures(SingleLabel(["a", "b"]), Features(np.array([[1.0, 0.5], [-1.0, 0.5]])), [0, 1])
+    assert choose(labelled, folds_of([0, 1]))[0].strength in (0.3, 3.0)
 
 
 def test_settings_of_many_rows_and_labels_are_chosen_on_one_fold(monkeypatch):

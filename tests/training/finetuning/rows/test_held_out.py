@@ -1,6 +1,7 @@
 """The rows that are held out: the same shares of each label, and groups that stay together."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ from hypothesis import strategies as st
 
 from vocabless.training.finetuning.rows.held_out import (
     FOLDS,
+    choose_validation,
     folds_of,
     hold_out,
     limited,
     training_folds,
     with_folds,
 )
+from vocabless.training.finetuning.tasks.arguments import DataArguments
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.problems import SingleLabel
 
@@ -74,6 +77,17 @@ def test_rows_of_a_group_are_never_divided():
 def test_numbers_and_sets_of_labels_are_divided_evenly(strata):
     means = [np.mean([np.sum(strata[row]) for row in fold]) for fold in folds_of(strata)]
     assert np.ptp(means) < 0.5 * np.std([np.sum(each) for each in strata])
+
+
+def test_each_of_fewer_texts_than_folds_is_held_out_once():
+    texts = ["red", "Red!", "blue", "green", "ice"] * 3  # four different ones
+    data = TaskData("t", "t", SingleLabel(["a", "b"]), Examples(texts, labels=["a", "a", "b", "b", "b"] * 3))
+    found = choose_validation(data, DataArguments(), scores_folds=True)
+    assert found.scored_folds == 4 and len(found.validation[""]) == 15
+    assert sorted(map(len, training_folds(found))) == [3, 3, 3, 6]
+    one = replace(data, train=Examples(["red", "Red!"], labels=["a", "b"]))
+    with pytest.raises(ValueError, match="none of the 1 different training texts or groups can be held out"):
+        choose_validation(one, DataArguments(), scores_folds=True)
 
 
 def test_the_validation_rows_are_those_of_the_scored_folds_also_of_fewer_rows_and_the_data_stay():

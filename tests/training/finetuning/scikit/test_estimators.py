@@ -85,8 +85,7 @@ def test_parameters_are_cloned_and_searched(encoder):
     (["red", "blue"], {"label a", "label b"}, "labels are a list, but here is one set; give a list with one for each"),
     (["red", "blue"], {"red": "a", "blue": "b"}, "labels are a list, but here is one dict;"),
     (["red", "blue"], "ab", "labels are a list, but here is one str;"),
-    (["red", "blue"], ["label a", "label b"], "2 different texts are too few; .* some for each label"),
-    (["red", "Red!"] * 9, ["label a", "label b"] * 9, "1 different texts are too few; .* each label"),
+    (["red", "Red!"] * 9, ["label a", "label b"] * 9, "all texts are copies of 'red'; give some for each label"),
     (["red"], ["a", "b"], "1 texts have 2 labels; give each text one label"),
     (["red", "blue"], ["a", None], "a label is missing"),
     (["red", "blue"], [1.0, float("nan")], "a label is missing"),
@@ -119,6 +118,19 @@ def test_a_number_out_of_range_is_named(encoder, name, values, least):
     for value in values:
         with pytest.raises(ValueError, match=re.escape(f"{name} {value!r} is out of range; give {least}.")):
             VocablessClassifier(encoder, **{name: value}).fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize("texts", [["red hill", "blue sea"], ["red hill", "blue sea", "red sun", "blue ice"]])
+def test_two_texts_of_two_labels_are_enough_for_a_head(encoder, texts):
+    labels = ["warm", "cold"] * (len(texts) // 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of labels of one text each, see the next test
+        classifier = VocablessClassifier(encoder, epochs=None).fit(texts, labels)
+    assert classifier.predict(texts).tolist() == labels
+    assert classifier.cross_validated_["accuracy"] == (0 if len(texts) == 2 else 1)
+    assert len(texts) > 2 or classifier.predict_proba(texts).max() < 0.95
+    several = VocablessClassifier(encoder).fit([*texts, "ice sun"], [[1, 0], [0, 1]] * (len(texts) // 2) + [[1, 1]])
+    assert several.predict(texts).shape == (len(texts), 2)
 
 
 @pytest.mark.parametrize(("labels", "alone"), [

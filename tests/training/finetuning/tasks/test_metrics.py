@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
 
 from vocabless.training.finetuning.tasks.metrics import score
 from vocabless.training.finetuning.tasks.problems import MultiLabel, Regression, SingleLabel
@@ -46,6 +47,29 @@ def test_the_threshold_decides_which_labels_hold():
     # above 0.5: {0}, {2}
     assert scores(0.5) == pytest.approx([1.0, 1 / 2, 2 / 3])
     assert scores(0.95) == [0, 0, 0]
+
+
+def test_the_temperature_of_few_rows_without_a_mistake_is_near_1_and_that_of_many_is_the_best():
+    problem = SingleLabel(["a", "b", "c"])
+
+    def best(count):
+        return problem.temperature(torch.tensor([[3.0, 0.0, 0.0]] * count), torch.zeros(count))
+
+    def cost(count, by):
+        return count * math.log(1 + 2 * math.exp(-3 / by)) + 4 * (math.log(by) - math.log(1.2)) ** 2
+
+    counts = 3, 30, 10**5
+    assert [*map(best, counts)] == [min(problem.temperatures, key=lambda by: cost(n, by)) for n in counts]
+    assert 1 <= best(3) <= 1.2 and best(10**5) == min(problem.temperatures)
+    assert Regression().temperature(torch.ones(3, 1), torch.zeros(3)) == 1
+
+
+def test_the_likelihood_of_numbers_is_that_of_normal_errors():
+    losses = np.array([0.5, 1.5])
+    assert SingleLabel(["a", "b", "c"]).nats(losses) == 2
+    far, near = (Regression().nats(each) for each in (losses * 100, losses))
+    assert far - near == pytest.approx(math.log(100))  # two rows, half of a logarithm each
+    assert math.isfinite(Regression().nats(np.zeros(2)))
 
 
 def test_constant_baselines_are_the_best_of_constant_predictions():
