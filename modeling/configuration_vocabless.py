@@ -33,6 +33,7 @@ CUSTOM_PIPELINES = {
 
 PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
 POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
+ACTIVATIONS = ("tanh", "rms_norm")  # of `classifier_activation`
 READS_SENTENCES = (False, True, "log-sum-exp")  # of `classifier_reads_sentences`
 
 # Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
@@ -81,6 +82,8 @@ class VocablessConfig(PreTrainedConfig):
         classifier_pooling: what the heads for whole texts read: `cls`, the state of the first token; `mean`, the mean
             of all tokens' states; or `siamese`, for pairs: the encoder reads the two texts apart, and the head
             compares their means, see `PooledHead.pool`.
+        classifier_activation: what follows the first layer of these heads: `tanh`; or `rms_norm`, division by the root
+            mean square, so that the layer can give the vector of a sentence encoder.
         classifier_wide_rows: rows of the weights of the wide part of the heads for whole texts, see `WideLayer`; 0
             leaves it out.
         classifier_reads_sentences: whether a classifier with one label for a text reads its sentences, too, see
@@ -96,7 +99,7 @@ class VocablessConfig(PreTrainedConfig):
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` or
             `classifier_threshold` is no probability, `classifier_pooling` is unknown or has no wide part,
-            `classifier_reads_sentences` or `problem_type` is unknown, labels have gaps or the
+            `classifier_activation`, `classifier_reads_sentences` or `problem_type` is unknown, labels have gaps or the
             same name, or `encoder_config` has no `model_type`, is one of this family or has a value of a wrong type.
     """
 
@@ -115,6 +118,7 @@ class VocablessConfig(PreTrainedConfig):
         target_vocab_size: int = 30_522,
         sparse_prediction: bool = False,
         classifier_pooling: str = "cls",
+        classifier_activation: str = "tanh",
         classifier_wide_rows: int = 0,
         classifier_reads_sentences: bool | str = False,
         classifier_threshold: float | None = None,
@@ -130,6 +134,7 @@ class VocablessConfig(PreTrainedConfig):
                 raise ValueError(f"classifier_{name} is {share!r}; give a number from 0 to 1, or None.")
         choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
             "pooling": (classifier_pooling, POOLINGS),
+            "activation": (classifier_activation, ACTIVATIONS),
             "reads_sentences": (classifier_reads_sentences, READS_SENTENCES),
         }
         for name, (value, legal) in choices.items():
@@ -148,6 +153,7 @@ class VocablessConfig(PreTrainedConfig):
             setattr(self.encoder_config, name, kwargs.pop(name))
         self.position_embeddings = position_embeddings
         self.classifier_pooling = classifier_pooling
+        self.classifier_activation = classifier_activation
         self.classifier_wide_rows = classifier_wide_rows
         self.classifier_reads_sentences = classifier_reads_sentences
         self.classifier_threshold = classifier_threshold

@@ -32,19 +32,23 @@ class LecunLinear(nn.Linear):
 
 
 class PooledHead(nn.Module):
-    """Dense layer, tanh, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
+    """Dense layer, activation, dropout and output layer on one vector for the whole text: (B, S, D) → (B, outputs).
 
     `config.classifier_pooling` chooses the vector, see `pool`. With `cls` and `mean`, the head has as many parameters
     as BERT's pooler and classifier together, and as RoBERTa's classification head. The numbers of a mean are small, so
     its layers are `LecunLinear`: with BERT's first weights, N(0, 0.02²), a narrow model needs hundreds of steps to
     enlarge them.
 
+    `config.classifier_activation` is tanh, or `rms_norm`, which divides the outputs of the dense layer by their root
+    mean square: the output layer then reads the vector of a sentence encoder with the length √D, whose numbers are
+    large enough for an optimizer's steps, see `read_sentence_vector`.
+
     With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
         super().__init__()
-        self.pooling = config.classifier_pooling
+        self.pooling, self.activation = config.classifier_pooling, config.classifier_activation
         linear = nn.Linear if self.pooling == "cls" else LecunLinear
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
@@ -83,7 +87,12 @@ class PooledHead(nn.Module):
     ) -> Tensor:
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled, num_tokens = self.pool(hidden_states, attention_mask)
-        outputs = self.out_proj(self.dropout(torch.tanh(self.dense(pooled))))
+        hidden = self.dense(pooled)
+        if self.activation == "rms_norm":
+            hidden = F.normalize(hidden, dim=-1) * hidden.shape[-1] ** 0.5
+        else:
+            hidden = torch.tanh(hidden)
+        outputs = self.out_proj(self.dropout(hidden))
         return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, num_tokens)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -62,36 +62,39 @@ class SentenceModules:
     normalizes: bool = True  # whether vectors are divided by their length
 
 
-def read_sentence_modules(source: str) -> SentenceModules | None:
+def read_sentence_modules(source: str, revision: str | None = None) -> SentenceModules | None:
     """Returns what follows the encoder of a checkpoint, a folder or a Hub id; None if it has no modules.json.
+
+    `revision` is that of a Hub id; None is the newest.
 
     Raises:
         ValueError: other modules follow than those that `SentenceModules` describes, or in another order.
     """
-    rows = _read(source, MODULES)
+    rows = _read(source, MODULES, revision)
     if rows is None:
         return None
     names = [str(row["type"]).rpartition(".")[2] for row in rows]
     paths = dict(zip(names, (row["path"] for row in rows), strict=True))
     if names[:2] != list(KNOWN[:2]) or names != [name for name in KNOWN if name in paths]:
         raise _unknown(source, f"the modules {', '.join(names)}")
-    pooling = _read(source, f"{paths['Pooling']}/config.json") or {}
+    pooling = _read(source, f"{paths['Pooling']}/config.json", revision) or {}
     modes = [name for name, value in pooling.items() if name.startswith("pooling_mode_") and value]
     if pooling.get("pooling_mode", "mean") != "mean" or modes not in ([], ["pooling_mode_mean_tokens"]):
         raise _unknown(source, f"the pooling {pooling.get('pooling_mode') or modes}")
     dense = {}
     if "Dense" in paths:
-        activation = (_read(source, f"{paths['Dense']}/config.json") or {}).get("activation_function", "none")
+        config = _read(source, f"{paths['Dense']}/config.json", revision) or {}
+        activation = config.get("activation_function", "none")
         if not activation.endswith(".Identity"):
             raise _unknown(source, f"a dense layer with {activation}")
-        dense = read_dense(source, paths["Dense"])
+        dense = read_dense(source, paths["Dense"], revision)
     return SentenceModules(dense.get("weight"), dense.get("bias"), "Normalize" in paths)
 
 
-def read_dense(source: str, path: str = DENSE) -> dict[str, Tensor]:
+def read_dense(source: str, path: str = DENSE, revision: str | None = None) -> dict[str, Tensor]:
     """Returns `weight` and `bias` of the dense layer of a checkpoint, a folder or a Hub id; empty if it has none."""
     try:
-        tensors = load_file(str(cached_file(source, f"{path}/model.safetensors")))
+        tensors = load_file(str(cached_file(source, f"{path}/model.safetensors", revision=revision)))
     except OSError:
         return {}
     return {name.removeprefix("linear."): tensor for name, tensor in tensors.items()}
@@ -104,10 +107,10 @@ def _unknown(source: str, what: str) -> ValueError:
     )
 
 
-def _read(source: str, name: str) -> Any:
+def _read(source: str, name: str, revision: str | None) -> Any:
     """Returns the content of a JSON file of a checkpoint; None if it is not there."""
     try:
-        return json.loads(Path(str(cached_file(source, name))).read_text(encoding="utf-8"))
+        return json.loads(Path(str(cached_file(source, name, revision=revision))).read_text(encoding="utf-8"))
     except OSError:
         return None
 

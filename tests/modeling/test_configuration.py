@@ -86,6 +86,7 @@ def test_the_callers_encoder_configuration_is_not_changed():
      r"one attention head for each of the 8 elements .* has 4 attention heads; make num_attention_heads"),
     ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
     ({"classifier_reads_sentences": "all"}, r"reads_sentences is 'all'; give one of False, True, log-sum-exp"),
+    ({"classifier_activation": "relu"}, r"classifier_activation is 'relu'; give one of tanh, rms_norm"),
     ({"classifier_dropout": float("nan")}, r"classifier_dropout is nan; give a number from 0 to 1, or None"),
     ({"architectures": [1]}, r"; correct config"), ({"id2label": [1]}, r"id2label .* is \[1\]; number"),
     ({"id2label": {"0": ["a"], "1": "b"}}, r"number the labels"), ({"problem_type": "x"}, r"problem_type is 'x'; give"),

@@ -173,6 +173,18 @@ def test_a_head_reads_the_first_state_or_the_mean_of_all_states_but_padding(fron
         torch.testing.assert_close(scores, choices.classifier.out_proj(hidden).flatten())
 
 
+def test_a_head_may_divide_what_the_output_layer_reads_by_its_root_mean_square() -> None:
+    config = make_config("bert", classifier_pooling="mean", classifier_activation="rms_norm")
+    model, blocks = VocablessForSequenceClassification(config).eval(), make_blocks(config, 2, 5)
+    with torch.no_grad():
+        hidden = model.classifier.dense(model.vocabless(blocks).last_hidden_state.mean(dim=1))
+        unit = torch.stack([row / (sum(number**2 for number in row.tolist()) / len(row)) ** 0.5 for row in hidden])
+        torch.testing.assert_close(model(blocks).logits, model.classifier.out_proj(unit))
+        for parameter in model.classifier.dense.parameters():
+            parameter.zero_()
+        torch.testing.assert_close(model(blocks).logits, model.classifier.out_proj.bias.expand(2, -1))
+
+
 @pytest.mark.parametrize("encoder", ["bert", "albert"])  # albert's embeddings are narrower than its states
 def test_embeddings_can_be_appended_to_the_states(encoder: str, tmp_path) -> None:
     config = make_config(encoder, append_embeddings=True)

@@ -18,6 +18,7 @@ from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
 from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
 from vocabless.training.finetuning.candidates import HEAD, MEAN, interval
 from vocabless.training.finetuning.fit import Fitted, fit
+from vocabless.training.finetuning.head.head_writing import read_sentence_vector
 from vocabless.training.finetuning.rows.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.rows.held_out import limited
 from vocabless.training.finetuning.rows.sources import load_own_data
@@ -110,6 +111,7 @@ def check_model(arguments: GlueArguments) -> None:
 def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded:
     """Returns a model with a head for the task, and its tokenizer, see `vocabless.training.load.load`.
 
+    A new head gets the vector of a sentence encoder, see `read_sentence_vector`.
     `--tokenizer_name train` and `--set ngrams=train` read the training texts.
 
     Raises:
@@ -124,7 +126,7 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
         return task.problem.config | (
             {"classifier_pooling": "mean"}
             if task.train.pairs is None
-            else {"classifier_pooling": "siamese", "classifier_wide_rows": 0}
+            else {"classifier_pooling": "siamese", "classifier_activation": "tanh", "classifier_wide_rows": 0}
         )
 
     def documents() -> Dataset:
@@ -134,7 +136,10 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
     corpus = Corpus(documents, folder, SUBWORDS)
     if not is_checkpoint(name):
         return load(arguments.shape, head, corpus, tokenizer_name, arguments.ngrams)
-    return load(name, head, corpus, tokenizer_name=tokenizer_name, trust_remote_code=arguments.trust_remote_code)
+    loaded = load(name, head, corpus, tokenizer_name=tokenizer_name, trust_remote_code=arguments.trust_remote_code)
+    if loaded.lacks_head and not arguments.random_head:
+        read_sentence_vector(loaded.model, *split_revision(name))
+    return loaded
 
 
 class FineTuning(Run):

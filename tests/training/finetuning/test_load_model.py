@@ -11,12 +11,15 @@ import torch
 from refusals import refusal
 from safetensors.torch import load_file, save_file
 from script_runs import coloured, fine_tune, write_csv
+from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoTokenizer
 
 import run_glue
 from vocabless import VocablessForSequenceClassification, VocablessModel, load_config, load_tokenizer
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
+from vocabless.saving.sentence_modules import write_sentence_modules
 from vocabless.training.finetuning.fine_tuning import load_model
+from vocabless.training.finetuning.head.head_writing import read_sentence_vector
 from vocabless.training.finetuning.prepared import encode_training_rows
 from vocabless.training.finetuning.rows.sources import load_own_data
 from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, is_trained_vocabless
@@ -101,10 +104,10 @@ def load(name: str, pairs: list[str] | None, folder: Path):
     return load_all(name, pairs, folder)[0]
 
 
-def load_all(name: str, pairs: list[str] | None, folder: Path):
+def load_all(name: str, pairs: list[str] | None, folder: Path, **options: object):
     examples = Examples(["a quiet film", "a loud one"], pairs, ["no", "yes"])
     task = TaskData("task", "Task", SingleLabel(["no", "yes"]), examples, {"": examples})
-    return load_model(GlueArguments(model_name_or_path=name), task, folder)
+    return load_model(GlueArguments(model_name_or_path=name, **options), task, folder)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,89 @@ def test_two_texts_are_read_apart_where_the_head_reads_means(name, of_texts, of_
     assert load(str(tmp_path / "pairs"), pairs, tmp_path).config.classifier_pooling == of_pairs
     single = load(str(tmp_path / "pairs"), None, tmp_path)  # its head is new where a pair's head is larger
     assert single.classifier.dense.in_features == single.config.hidden_size
+
+
+def sentence_encoder(folder: Path, size: int = 96, **options: object) -> Path:
+    """Writes an encoder of width 64 with the layer of a teacher, whose bias is in the space of the weight's columns."""
+    config = load_config("hashgram-nano", **options)
+    torch.manual_seed(0)
+    save_checkpoint(VocablessModel(config), load_tokenizer("hashgram-nano"), folder)
+    weight = torch.randn(size, config.hidden_size)
+    write_sentence_modules(folder, weight=weight, bias=weight @ torch.randn(config.hidden_size))
+    return folder
+
+
+@pytest.mark.parametrize("size", [96, 40], ids=["wider", "narrower"])
+def test_a_new_head_gives_the_vectors_of_the_sentence_encoder_up_to_a_rotation(size, tmp_path) -> None:
+    folder = str(sentence_encoder(tmp_path / "encoder", size))
+    texts = ["a quiet film", "a loud one", "nothing of this"]
+    expected = SentenceTransformer(folder, trust_remote_code=True, device="cpu").encode(texts, convert_to_tensor=True)
+    loaded = load_all(folder, None, tmp_path)
+    vectors: list[torch.Tensor] = []
+    loaded.model.classifier.out_proj.register_forward_pre_hook(lambda _, inputs: vectors.append(inputs[0]))
+    with torch.no_grad():
+        loaded.model.eval()(**loaded.tokenizer(texts, padding=True, return_tensors="pt"))
+    assert loaded.model.config.classifier_activation == "rms_norm"
+    cosines = vectors[0] @ vectors[0].T / 64  # they have the length √64
+    torch.testing.assert_close(cosines, expected @ expected.T, atol=1e-4, rtol=0)
+
+
+def to_tanh(folder: Path) -> None:
+    file = folder / "2_Dense/config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"activation_function": "torch.nn.Tanh"}))
+
+
+def to_another_width(folder: Path) -> None:
+    write_sentence_modules(folder, weight=torch.ones(12, 5), bias=torch.ones(12))
+
+
+def to_no_length(folder: Path) -> None:
+    file = folder / "modules.json"
+    file.write_text(json.dumps(json.loads(file.read_text())[:-1]))
+
+
+@pytest.mark.parametrize("change", [to_tanh, to_another_width, to_no_length])
+def test_a_layer_that_is_not_a_teachers_leaves_the_head_as_it_is(change, tmp_path) -> None:
+    folder = sentence_encoder(tmp_path / "encoder")
+    change(folder)
+    assert load(str(folder), None, tmp_path).config.classifier_activation == "tanh"
+
+
+def test_pairs_first_states_random_heads_and_stock_models_have_no_sentence_vector(tmp_path) -> None:
+    folder = sentence_encoder(tmp_path / "encoder")
+    assert load(str(folder), ["a still film", "a silent one"], tmp_path).config.classifier_activation == "tanh"
+    assert load_all(str(folder), None, tmp_path, random_head=True)[0].config.classifier_activation == "tanh"
+    first = sentence_encoder(tmp_path / "first", classifier_pooling="cls")
+    assert load(str(first), None, tmp_path).config.classifier_activation == "tanh"
+    of_texts = load_all(str(folder), None, tmp_path)
+    save_checkpoint(*of_texts[:2], tmp_path / "texts")
+    assert load(str(tmp_path / "texts"), None, tmp_path).config.classifier_activation == "rms_norm"
+    pairs = load(str(tmp_path / "texts"), ["a still film", "a silent one"], tmp_path)
+    assert pairs.config.classifier_activation == "tanh"
+    read_sentence_vector(torch.nn.Linear(2, 2), str(folder))  # a stock model has another head, or none
+
+
+def test_a_layer_with_weights_that_are_no_numbers_is_refused(tmp_path) -> None:
+    folder = sentence_encoder(tmp_path / "encoder")
+    write_sentence_modules(folder, weight=torch.full((96, 64), torch.nan), bias=torch.ones(96))
+    with pytest.raises(ValueError, match=r"the weights 2_Dense\.weight of .* are not finite numbers"):
+        load(str(folder), None, tmp_path)
+
+
+def test_the_layer_of_a_hub_id_is_that_of_its_revision(monkeypatch) -> None:
+    asked: list[tuple] = []
+
+    def record(source: str, name: str, revision: str | None = None) -> str:
+        asked.append((source, name, revision))
+        folder = Path(__file__).parents[3] / "checkpoints/hashgram-nano-sentence"
+        return str(folder / name)
+
+    monkeypatch.setattr("vocabless.saving.sentence_modules.cached_file", record)
+    config = load_config("hashgram-nano", append_embeddings=True)
+    model = VocablessForSequenceClassification(config)
+    read_sentence_vector(model, "you/base", "v1")
+    files = "modules.json", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"
+    assert asked == [("you/base", file, "v1") for file in files]
 
 
 def test_a_hub_id_may_end_in_a_revision_and_a_folder_may_have_an_at(monkeypatch, tmp_path) -> None:

@@ -22,11 +22,12 @@ class Features:
     vectors: Vectors  # (n, D)
     wide: csr_matrix | None = None  # (n, rows) float32, see `WideLayer`
     weights: Vectors | None = None  # (n,), None: all the same
+    are_taught: bool = False  # sentence vectors of the encoder's teacher, see `read_sentence_vector`
 
     def select(self, rows: Rows) -> "Features":
         """Returns the features of some of the texts."""
         columns = (None if column is None else column[rows] for column in (self.wide, self.weights))
-        return Features(self.vectors[rows], *columns)
+        return Features(self.vectors[rows], *columns, self.are_taught)
 
     def shares(self, rows: Rows) -> Vectors:
         """Returns the weights of some of the texts, divided by their mean."""
@@ -38,13 +39,15 @@ class Features:
 def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0) -> Features:
     """Returns what the head of a model that `takes_first_head` reads of n rows; with `wide_rows` also wide features."""
     inputs: list[Tensor] = []
-    hook = model.classifier.dense.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
+    head, are_taught = model.classifier, model.classifier.activation == "rms_norm"
+    layer = head.out_proj if are_taught else head.dense  # the first one that the linear model replaces
+    hook = layer.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
     try:
         vectors = compute(model, rows, collator, lambda *_: inputs.pop())
     finally:
         hook.remove()
     wide = wide_features(model.config, rows, collator, wide_rows) if wide_rows else None
-    return Features(vectors, wide, weights_of(rows))
+    return Features(vectors, wide, weights_of(rows), are_taught)
 
 
 @torch.no_grad()

@@ -1,5 +1,6 @@
 """The first head as weights of a model's head."""
 
+from contextlib import suppress
 from math import isqrt
 from typing import Any
 
@@ -7,7 +8,9 @@ import numpy as np
 import torch
 
 from vocabless.modeling.head_layers import PooledHead
+from vocabless.modeling.pretrained_model import check_finite
 from vocabless.modeling.wide_layer import WideLayer
+from vocabless.saving.sentence_modules import DENSE, read_sentence_modules
 from vocabless.training.finetuning.head.linear_problem import FirstHead
 
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
@@ -31,30 +34,61 @@ def wide_rows(num_labels: int) -> int:
 
 
 @torch.no_grad()
+def read_sentence_vector(model: Any, source: str, revision: str | None = None) -> None:
+    """Lets the random head of a model read the vector that its encoder's teacher has taught, if the checkpoint has one.
+
+    The vector is W x + b of the mean x of the states, divided by its length. With W = Q R, the head's first layer gives
+    R x + Qᵀ b, the same vector in the basis Q, without the part of b that is outside of it.
+
+    Raises:
+        ValueError: the weights of the checkpoint's layer are not finite numbers.
+    """
+    head = getattr(model, "classifier", None)
+    modules = None
+    with suppress(ValueError):  # other modules, which no head of ours computes
+        modules = read_sentence_modules(source, revision)
+    if not isinstance(head, PooledHead) or head.pooling != "mean" or modules is None or modules.weight is None:
+        return
+    weight, bias = modules.weight, modules.bias if modules.bias is not None else torch.zeros(len(modules.weight))
+    check_finite(source, {f"{DENSE}.weight": weight, f"{DENSE}.bias": bias})
+    if not modules.normalizes or weight.shape[1] != head.dense.in_features:
+        return
+    basis, first = torch.linalg.qr(weight.double())
+    for parameter, values in ((head.dense.weight, first), (head.dense.bias, basis.T @ bias.double())):
+        parameter.zero_()
+        parameter[: len(values)] = values.to(parameter)
+    model.config.classifier_activation = head.activation = "rms_norm"
+
+
+@torch.no_grad()
 def write_head(fitted: FirstHead, model: Any) -> None:
     """Sets the weights of a model's head, so that its logits are those that were fitted up to the curvature of tanh.
 
     Where the head reads as many numbers as it has units, its first layer standardises them and makes them small.
-    Where it reads more (`siamese`), its first units become the logits, made small.
+    Where it reads more (`siamese`), its first units become the logits, made small. A layer that gives sentence vectors
+    stays as it is, and the logits are exact.
 
     Raises:
         ValueError: the head has fewer units than outputs.
     """
     head: PooledHead = model.classifier
     units, size = head.dense.weight.shape
-    outputs = len(fitted.bias)
-    if units == size:
+    outputs, bias = len(fitted.bias), fitted.bias
+    if head.activation == "rms_norm":
+        first, last = None, fitted.weight / fitted.deviation
+        bias = bias - last @ fitted.mean
+    elif units == size:
         first, last = np.diag(SMALL / fitted.deviation), fitted.weight / SMALL
     elif outputs <= units:
         first, last = fitted.weight * (SMALL / fitted.deviation), np.eye(outputs) / SMALL
     else:
         raise ValueError(f"a head with {units} units has no place for {outputs} outputs; fine-tune without it.")
-    used = len(first)
-    head.dense.weight[:used] = torch.from_numpy(first).to(head.dense.weight)
-    head.dense.bias[:used] = torch.from_numpy(-first @ fitted.mean).to(head.dense.bias)
+    if first is not None:
+        head.dense.weight[: len(first)] = torch.from_numpy(first).to(head.dense.weight)
+        head.dense.bias[: len(first)] = torch.from_numpy(-first @ fitted.mean).to(head.dense.bias)
     head.out_proj.weight.zero_()
-    head.out_proj.weight[:, :used] = torch.from_numpy(last).to(head.out_proj.weight)
-    head.out_proj.bias.copy_(torch.from_numpy(fitted.bias))
+    head.out_proj.weight[:, : last.shape[1]] = torch.from_numpy(last).to(head.out_proj.weight)
+    head.out_proj.bias.copy_(torch.from_numpy(bias))
     rows = 0 if fitted.wide is None else len(fitted.wide)
     model.config.classifier_wide_rows, head.wide = rows, None
     if fitted.wide is not None:

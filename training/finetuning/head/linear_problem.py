@@ -29,12 +29,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class FirstHead:
-    """A linear model of standardised vectors, and of wide features."""
+    """A linear model of scaled vectors, and of wide features."""
 
     weight: Vectors  # (outputs, D)
     bias: Vectors  # (outputs,)
     mean: Vectors  # (D,), of the vectors
-    deviation: Vectors  # (D,), their standard deviation; 1 where it is 0
+    deviation: Vectors  # (D,), what they are divided by, see `LinearProblem`
     wide: Vectors | None = None  # (rows, outputs)
 
     def divided_by(self, temperature: float) -> "FirstHead":
@@ -71,9 +71,10 @@ class LabelledFeatures:
 class LinearProblem:
     """The convex problem of a head; `heads` solves it with a weight of its wide part, a power of 2, and any strengths.
 
-    Each row of the wide features is multiplied by its `relevance`, and all of them so that a text has the length of a
-    standardised vector, √D, times the weight. For few rows the problem is solved in the rows of U·√Λ, of the kernel K =
-    UΛUᵀ of all features: it has the same solution, and fewer unknowns.
+    Vectors are standardised. Sentence vectors are divided by one number for all directions: where they differ little,
+    the teacher meant it so. Both have the mean square length √D then. Each row of the wide features is multiplied by
+    its `relevance`, and all of them so that a text has this length times the weight. For few rows the problem is solved
+    in the rows of U·√Λ, of the kernel K = UΛUᵀ of all features: it has the same solution, and fewer unknowns.
 
     BLAS has one thread: for thousands of small products, two took three times as long on two idle cores.
     """
@@ -81,7 +82,8 @@ class LinearProblem:
     def __init__(self, labelled: LabelledFeatures) -> None:
         self._labelled, vectors = labelled, labelled.features.vectors
         self._uses_kernel = len(vectors) <= MAX_KERNEL_ROWS
-        deviation = vectors.std(0)
+        variance = vectors.var(0)
+        deviation = np.sqrt(np.full_like(variance, variance.mean()) if labelled.features.are_taught else variance)
         self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
 
     def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:

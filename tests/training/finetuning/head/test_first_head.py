@@ -1,5 +1,6 @@
 """The first head: its logits are those of scikit-learn, and the model's head has the same."""
 
+import copy
 import math
 from dataclasses import replace
 
@@ -18,13 +19,14 @@ from transformers.utils import logging as transformers_logging
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.head import head_choice, linear_problem
-from vocabless.training.finetuning.head.frozen_features import Features, relevance, wide_features
+from vocabless.training.finetuning.head.frozen_features import Features, read_features, relevance, wide_features
 from vocabless.training.finetuning.head.head_choice import choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks import logits
 from vocabless.training.finetuning.tasks import logits as logits_file
+from vocabless.training.finetuning.tasks.logits import logits_of
 from vocabless.training.finetuning.tasks.problems import ABSENT, MultiLabel, Regression, SingleLabel
 
 chance = np.random.default_rng(0)
@@ -148,6 +150,46 @@ def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_
     model = model.fit(joined, targets)
     expected = model.predict(joined) if isinstance(problem, Regression) else model.predict_proba(joined)
     np.testing.assert_allclose(ours, expected, atol=5e-3)
+
+
+UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("wide", [None, WIDE], ids=["vectors", "kernel"])
+def test_a_head_of_sentence_vectors_is_scikit_learns_model_of_them_with_one_scale(wide, monkeypatch):
+    monkeypatch.setattr("vocabless.training.finetuning.tasks.problems.TOLERANCE", 1e-6)
+    features, problem = Features(UNIT, wide, are_taught=True), SingleLabel(["a", "b", "c"])
+    head = LabelledFeatures(problem, features, list(CLASSES)).fit(Settings(0.3, 2.0))
+    centred = UNIT - UNIT.mean(0)
+    inputs = centred * math.sqrt(8 / np.mean([row @ row for row in centred]))
+    if wide is not None:
+        relevant = wide.toarray() * slow_relevance(problem, CLASSES)
+        inputs = np.hstack([inputs, 2 * 8**0.5 * relevant / np.mean((relevant**2).sum(axis=1)) ** 0.5])
+    expected = LOGISTIC.fit(inputs, CLASSES).predict_proba(inputs)
+    found = torch.from_numpy(head.logits(features)).softmax(-1)
+    np.testing.assert_allclose(found, expected, atol=5e-3)
+
+
+def test_sentence_vectors_that_are_all_the_same_leave_the_bias_alone():
+    features = Features(np.full((90, 8), 8**-0.5), are_taught=True)
+    same = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, list(CLASSES))
+    logits = torch.from_numpy(same.fit(Settings(30.0)).logits(features))
+    np.testing.assert_allclose(logits.softmax(-1)[0], np.bincount(CLASSES) / 90, atol=1e-3)
+
+
+def test_the_head_of_a_model_has_the_logits_of_sentence_vectors_and_keeps_the_layer_that_makes_them():
+    config = load_config("hashgram-nano", classifier_pooling="mean", num_labels=3, classifier_activation="rms_norm")
+    model, tokenizer = VocablessForSequenceClassification(config).eval(), load_tokenizer("hashgram-nano")
+    before = copy.deepcopy(model.classifier.dense.state_dict())
+    rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in "one|two threes|four|a five or six|no".split("|")]
+    features = read_features(model, rows, DataCollatorWithPadding(tokenizer))
+    np.testing.assert_allclose(np.square(features.vectors).mean(axis=1), 1, atol=1e-6)
+    head = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, [0, 1, 2, 0, 1]).fit(Settings(3.0))
+    write_head(head, model)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.classifier.dense.state_dict().items())
+    np.testing.assert_allclose(
+        logits_of(model, rows, DataCollatorWithPadding(tokenizer)), head.logits(features), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(("pooling", "size"), [("mean", 1), ("siamese", 4)])
