@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.sparse import csr_matrix, diags
 from threadpoolctl import ThreadpoolController
 
@@ -16,6 +17,7 @@ from vocabless.training.finetuning.tasks.logits import Vectors
 from vocabless.training.finetuning.tasks.problems import Array, Problem
 
 MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
+COPIES = 1e-10  # added to the kernel's diagonal, times its mean: copies of a text would make it singular
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class LinearProblem:
     Vectors are standardised. Sentence vectors are divided by one number for all directions: where they differ little,
     the teacher meant it so. Both have the mean square length √D then. Each row of the wide features is multiplied by
     its `relevance`, and all of them so that a text has this length times the weight. For few rows the problem is solved
-    in the rows of U·√Λ, of the kernel K = UΛUᵀ of all features: it has the same solution, and fewer unknowns.
+    in the rows of L, of the kernel K = L·Lᵀ of all features: it has the same solution, and fewer unknowns.
 
     BLAS has one thread: for thousands of small products, two took three times as long on two idle cores.
     """
@@ -96,13 +98,13 @@ class LinearProblem:
         else:
             inputs = deep = (features.vectors - self._mean) / self._deviation
             if scales is not None:
-                inputs, from_inputs = self._kernel_inputs(deep, wide_weight)
+                inputs = self._kernel_rows(deep, wide_weight)
         for strength in strengths:
             with _blas().limit(limits=1, user_api="blas"):
                 weight, bias = problem.fit_linear(inputs, targets, strength, features.weights)
             wide: Any = None
             if scales is not None and self._uses_kernel:
-                of_rows = from_inputs @ weight.T
+                of_rows = solve_triangular(inputs, weight.T, trans="T", lower=True)
                 weight, wide = of_rows.T @ deep, self._wide_kernel[0].T @ of_rows * wide_weight
             elif scales is not None:
                 weight, wide = weight[:, : len(self._mean)], weight[:, len(self._mean) :].T
@@ -122,16 +124,14 @@ class LinearProblem:
     @cached_property
     def _wide_kernel(self) -> tuple[Any, Vectors]:
         """The wide features for the weight 1, (n, rows), and their kernel, (n, n); other weights scale them exactly."""
-        wide = self._labelled.features.wide @ diags(self._scales)
+        wide = (self._labelled.features.wide @ diags(self._scales)).astype(np.float64)  # for a kernel that has a factor
         return wide, (wide @ wide.T).toarray()
 
-    def _kernel_inputs(self, deep: Vectors, wide_weight: float) -> tuple[Vectors, Vectors]:
-        """Returns U·√Λ, (n, r), and what maps weights of its columns to those of the rows, (n, r)."""
-        with _blas().limit(limits=1, user_api="blas"):
-            values, axes = np.linalg.eigh(deep @ deep.T + self._wide_kernel[1] * wide_weight**2)
-        kept = values > values[-1] * 1e-10
-        roots = np.sqrt(values[kept])
-        return axes[:, kept] * roots, axes[:, kept] / roots
+    def _kernel_rows(self, deep: Vectors, wide_weight: float) -> Vectors:
+        """Returns the rows of L, (n, n)."""
+        kernel = deep @ deep.T + self._wide_kernel[1] * wide_weight**2
+        kernel.flat[:: len(kernel) + 1] += COPIES * max(kernel.trace() / len(kernel), 1)
+        return np.asarray(np.linalg.cholesky(kernel), np.float64)
 
 
 @cache

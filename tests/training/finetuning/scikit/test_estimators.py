@@ -127,7 +127,7 @@ def test_two_texts_of_two_labels_are_enough_for_a_head(encoder, texts):
         warnings.simplefilter("ignore", UserWarning)  # of labels of one text each, see the next test
         classifier = VocablessClassifier(encoder, epochs=None).fit(texts, labels)
     assert classifier.predict(texts).tolist() == labels
-    assert classifier.cross_validated_["accuracy"] == (0 if len(texts) == 2 else 1)
+    assert (classifier.cross_validated_["accuracy"] == 0) == (len(texts) == 2)
     assert len(texts) > 2 or classifier.predict_proba(texts).max() < 0.95
     several = VocablessClassifier(encoder).fit([*texts, "ice sun"], [[1, 0], [0, 1]] * (len(texts) // 2) + [[1, 1]])
     assert several.predict(texts).shape == (len(texts), 2)
