@@ -1,7 +1,7 @@
 """What the head of a model reads of rows of token ids, while its encoder is frozen."""
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ class Features:
 
     def select(self, rows: Rows) -> "Features":
         """Returns the features of some of the texts."""
-        columns = (None if column is None else column[rows] for column in (self.wide, self.weights))
-        return Features(self.vectors[rows], *columns, self.are_taught)
+        wide, weights = (None if column is None else column[rows] for column in (self.wide, self.weights))
+        return replace(self, vectors=self.vectors[rows], wide=wide, weights=weights)
 
     def shares(self, rows: Rows) -> Vectors:
         """Returns the weights of some of the texts, divided by their mean."""
