@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import rel_entr
 from torch import Tensor
@@ -19,7 +20,7 @@ from vocabless.training.finetuning.tasks.logits import Vectors, batches, compute
 class Features:
     """What a head reads of n texts, and how much each of them counts."""
 
-    vectors: Vectors  # (n, D)
+    vectors: NDArray[Any]  # (n, D), float32 as the model gives them
     wide: csr_matrix | None = None  # (n, rows) float32, see `WideLayer`
     weights: Vectors | None = None  # (n,), None: all the same
     are_taught: bool = False  # sentence vectors of the encoder's teacher, see `read_sentence_vector`
@@ -47,7 +48,7 @@ def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int =
     finally:
         hook.remove()
     wide = wide_features(model.config, rows, collator, wide_rows) if wide_rows else None
-    return Features(vectors, wide, weights_of(rows), are_taught)
+    return Features(vectors.astype(np.float32), wide, weights_of(rows), are_taught)
 
 
 @torch.no_grad()

@@ -84,9 +84,9 @@ class LinearProblem:
     def __init__(self, labelled: LabelledFeatures) -> None:
         self._labelled, vectors = labelled, labelled.features.vectors
         self._uses_kernel = len(vectors) <= MAX_KERNEL_ROWS
-        variance = vectors.var(0)
+        variance = vectors.var(0, dtype=np.float64)
         deviation = np.sqrt(np.full_like(variance, variance.mean()) if labelled.features.are_taught else variance)
-        self._mean, self._deviation = vectors.mean(0), np.where(deviation > 0, deviation, 1.0)
+        self._mean, self._deviation = vectors.mean(0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
 
     def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
         """Yields the model of all features with each of the strengths."""
