@@ -18,13 +18,14 @@ from vocabless.training.finetuning.head.head_choice import HeldOut, choose, held
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, TaskData, sample_rows
-from vocabless.training.finetuning.tasks.logits import TextLogits, sentence_rows
+from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
 from vocabless.training.finetuning.tasks.metrics import is_gain
 from vocabless.training.finetuning.tasks.problems import SingleLabel
 
 MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
 MAX_CHOICE_ROWS = 2000  # of the training rows, on which the settings are chosen
-SENTENCE_COST = 2.0  # standard errors of accuracy that sentences cost at most: training rows lack what they gain
+# Accuracy that sentences may cost, and standard errors above it: training rows lack what they gain in mails.
+SENTENCE_COST, DOUBT = 0.01, 2.0
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,15 @@ def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any
     may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
     logits = with_sentences(held_out, may_read)
     targets = np.asarray(labelled.targets)[scored]
-    reads_sentences = may_read and not is_gain(logits.select(scored).sentence_errors(targets), SENTENCE_COST)
+    reads_sentences = may_read and not are_harmful(logits.select(scored).sentence_errors(targets))
     is_part = data.is_cross_validated and len(scored) < len(rows)
     if is_part or not reads_sentences:
         held_out = held_out_heads(labelled, folds, settings) if is_part else held_out
         logits = with_sentences(held_out, reads_sentences)
     write_head(labelled.fit(settings), model)
     return HeadFit(labelled, settings, logits, scored, reads_sentences, seconds)
+
+
+def are_harmful(errors: Vectors) -> bool:
+    """Returns whether sentences cost too much, by `TextLogits.sentence_errors` of rows."""
+    return is_gain(errors - SENTENCE_COST, DOUBT)

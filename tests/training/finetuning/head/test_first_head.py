@@ -19,6 +19,7 @@ from transformers.utils import logging as transformers_logging
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.head import head_choice, linear_problem
+from vocabless.training.finetuning.head.first_head import are_harmful
 from vocabless.training.finetuning.head.frozen_features import Features, read_features, relevance, wide_features
 from vocabless.training.finetuning.head.head_choice import choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
@@ -312,3 +313,8 @@ def test_wide_features_of_batches_are_those_of_each_text(monkeypatch):
         np.add.at(expected, columns.flatten().numpy(), shares.flatten().numpy())
         np.testing.assert_allclose(of_text, expected, rtol=1e-5)
         assert of_text.any()
+
+
+@pytest.mark.parametrize(("wrong", "rows", "expected"), [(9, 1000, False), (40, 1000, True), (3, 60, False)])
+def test_sentences_may_cost_a_point_of_accuracy_and_what_few_rows_cannot_tell(wrong, rows, expected):
+    assert are_harmful(np.array([1.0] * wrong + [0.0] * (rows - wrong))) is expected
