@@ -10,6 +10,7 @@ from transformers import initialization as init
 
 from .blocks import FrontEnd, check_blocks, token_type_ids_of
 from .configuration_vocabless import VocablessConfig
+from .rejection import Rejection
 from .wide_layer import WideLayer
 
 
@@ -43,7 +44,8 @@ class PooledHead(nn.Module):
     mean square: the output layer then reads the vector of a sentence encoder with the length √D, whose numbers are
     large enough for an optimizer's steps, see `read_sentence_vector`.
 
-    With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks.
+    With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks. With
+    `config.classifier_reject_score`, the last of several outputs is that of `Rejection`.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
@@ -53,6 +55,11 @@ class PooledHead(nn.Module):
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
+        self.rejection = None
+        if config.classifier_reject_score is not None and num_outputs > 1:
+            num_outputs -= 1
+            num_taught = config.hidden_size if self.activation == "rms_norm" else 0
+            self.rejection = Rejection(config, num_parts * config.hidden_size + num_taught)
         self.out_proj = linear(config.hidden_size, num_outputs)
         rows = config.classifier_wide_rows
         self.wide = WideLayer(config, rows, num_outputs) if rows else None
@@ -87,13 +94,26 @@ class PooledHead(nn.Module):
     ) -> Tensor:
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled, num_tokens = self.pool(hidden_states, attention_mask)
+        hidden = self.activate(pooled)
+        outputs = self.out_proj(self.dropout(hidden))
+        if self.wide is not None and blocks is not None:
+            outputs = outputs + self.wide(blocks, num_tokens)
+        return outputs if self.rejection is None else self.rejection(outputs, self.directions(pooled, hidden))
+
+    def activate(self, pooled: Tensor) -> Tensor:
+        """Maps the vector that `pool` returns to what the output layer reads."""
         hidden = self.dense(pooled)
         if self.activation == "rms_norm":
-            hidden = F.normalize(hidden, dim=-1) * hidden.shape[-1] ** 0.5
-        else:
-            hidden = torch.tanh(hidden)
-        outputs = self.out_proj(self.dropout(hidden))
-        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, num_tokens)
+            return F.normalize(hidden, dim=-1) * hidden.shape[-1] ** 0.5
+        return torch.tanh(hidden)
+
+    def directions(self, pooled: Tensor, hidden: Tensor) -> Tensor:
+        """Returns the vector that the layers read, with the length 1, and behind it a sentence vector, if there is one.
+
+        Both are (B, D); `hidden` is what `activate` returns.
+        """
+        vectors = [pooled, hidden] if self.activation == "rms_norm" else [pooled]
+        return torch.cat([F.normalize(vector, dim=-1) for vector in vectors], dim=-1)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Returns the vector that the layers read, and the number of tokens if it was counted, see `mean_state`.

@@ -199,7 +199,8 @@ class _TextHeadModel(_HeadModel):
 class VocablessForSequenceClassification(_TextHeadModel):
     """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
 
-    Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
+    Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression. The
+    last label may be that of `Rejection`.
 
     If it `reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence by sentence, and
     `join_sentences` makes the logits, without a gradient. In training mode, logits and loss are of the whole text;
@@ -217,9 +218,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
     def reads_sentences(self) -> bool | str:
         """The rule by which sentences are joined; False if the configuration has none or the head cannot.
 
-        The head can if it has one of several labels for a text, not for a pair.
-
-        It is asked at each call, since the kind of problem may change after the model was made.
+        The head can if it has one of several labels for a text, not for a pair. It is asked at each call: the kind
+        of problem may change after the model was made.
         """
         config: Any = self.config
         has_one_label = config.problem_type in (None, "single_label_classification") and config.num_labels > 1
@@ -249,8 +249,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
             states = self.vocabless(*inputs, return_dict=True).last_hidden_state
             return predict(states, inputs, inputs).cpu().double().numpy()
 
-        whole = logits.detach().cpu().double().numpy()
-        joined = read_with_sentences(blocks.cpu().numpy(), whole, read, self.reads_sentences)
+        whole, rejects = logits.detach().cpu().double().numpy(), self.classifier.rejection is not None
+        joined = read_with_sentences(blocks.cpu().numpy(), whole, read, self.reads_sentences, rejects)
         return logits if joined is whole else torch.from_numpy(joined).to(logits.dtype).to(logits.device)
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:

@@ -25,7 +25,7 @@ Logits = NDArray[Any]  # of any floating point
 
 
 def read_with_sentences(
-    blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits], rule: bool | str
+    blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits], rule: bool | str, rejects: bool = False
 ) -> Logits:
     """Returns the logits of texts, (B, L), joined with those of the sentences of texts that have several.
 
@@ -34,12 +34,30 @@ def read_with_sentences(
         logits: those of the whole texts, (B, L). They are returned themselves if no text has several sentences.
         read: returns the logits of sentences, (n, T, K) → (n, L).
         rule: key of `RULES`.
+        rejects: whether the last label is "none of these", see `Rejection`.
     """
     found = [(texts, read(sentences)) for texts, sentences in sentences_of(blocks)]
     if not found:
         return logits
     texts, of_sentences = map(np.concatenate, zip(*found, strict=True))
-    return join_sentences(logits, of_sentences, texts, rule)
+    if not rejects:
+        return join_sentences(logits, of_sentences, texts, rule)
+    joined = join_sentences(logits[:, :-1], of_sentences[:, :-1], texts, rule)
+    least = smallest_of_texts(strangeness_of(logits), strangeness_of(of_sentences), texts)
+    return np.column_stack([joined, joined.max(axis=1) + least]).astype(logits.dtype)
+
+
+def strangeness_of(logits: Logits) -> Logits:
+    """Returns by how much the last logit is above all others, (n,), for logits (n, L + 1) of a `Rejection`."""
+    strangeness: Logits = logits[:, -1] - logits[:, :-1].max(axis=1)
+    return strangeness
+
+
+def smallest_of_texts(numbers: Logits, of_sentences: Logits, texts: NDArray[np.int64]) -> Logits:
+    """Returns the smallest number of each text and its sentences, (B,): a text is as strange as its best known part."""
+    smallest = numbers.copy()
+    np.minimum.at(smallest, texts, of_sentences)
+    return smallest
 
 
 def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64], rule: bool | str) -> Logits:

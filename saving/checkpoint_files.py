@@ -129,8 +129,9 @@ def check_head(source: str, config: Any, model: PreTrainedModel, loading_info: d
     sizes = {name: len(weight) for name, weight in model.named_parameters() if name not in loading_info["missing_keys"]}
     sizes |= {name: shape[0] for name, shape, *_ in loading_info["mismatched_keys"]}
     outputs = next((sizes[name] for name in LAST_WEIGHTS if name in sizes), None)
+    rejects = getattr(config, "classifier_reject_score", None) is not None  # by a last label without weights
     is_classifier = any(str(name).endswith("ForSequenceClassification") for name in config.architectures or ())
-    if is_classifier and outputs not in (None, config.num_labels):
+    if is_classifier and outputs not in (None, config.num_labels - rejects):
         raise ValueError(
             f"the head of {source!r} has {outputs} outputs, but its {CONFIG} has {config.num_labels} labels; save or "
             "download the model again."

@@ -41,6 +41,7 @@ PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "r
 POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
 ACTIVATIONS = ("tanh", "rms_norm")  # of `classifier_activation`
 READS_SENTENCES = (False, True, "log-sum-exp")  # of `classifier_reads_sentences`
+LARGEST_SCORE = 1_000_000  # of `classifier_reject_score`, on either side of 0
 
 # Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
 LIMITS = {
@@ -97,6 +98,8 @@ class VocablessConfig(PreTrainedConfig):
             True for that of older checkpoints, see `join_sentences`. Other heads ignore it.
         classifier_threshold: probability from which on a classifier with several labels for a text gives one; None is
             not known, as in checkpoints of before it was chosen.
+        classifier_reject_score: familiarity below which a classifier of texts gives its last label, "none of these",
+            see `Rejection`; None: it has no such label.
         append_embeddings: whether each token's state is followed by its embedding, so that heads and means of the
             states read both; `hidden_size` is then the width of the two.
         kwargs: arguments of `PreTrainedConfig`, for instance `num_labels`. What only the encoder's configuration has,
@@ -104,7 +107,8 @@ class VocablessConfig(PreTrainedConfig):
 
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` or
-            `classifier_threshold` is no probability, `classifier_pooling` is unknown or has no wide part,
+            `classifier_threshold` is no probability, `classifier_reject_score` is no number, `classifier_pooling` is
+            unknown or has no wide part,
             `classifier_activation`, `classifier_reads_sentences` or `problem_type` is unknown, labels have gaps or the
             same name, or `encoder_config` has no `model_type`, is one of this family or has a value of a wrong type.
     """
@@ -128,6 +132,7 @@ class VocablessConfig(PreTrainedConfig):
         classifier_wide_rows: int = 0,
         classifier_reads_sentences: bool | str = False,
         classifier_threshold: float | None = None,
+        classifier_reject_score: float | None = None,
         append_embeddings: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -135,9 +140,11 @@ class VocablessConfig(PreTrainedConfig):
         check_limits({**kwargs, **sizes, "classifier_wide_rows": classifier_wide_rows})
         if not isinstance(front_end_options or {}, dict):
             raise ValueError(f"front_end_options is {front_end_options!r}; give a dict of keyword arguments.")
-        for name, share in {"dropout": classifier_dropout, "threshold": classifier_threshold}.items():
-            if share is not None and not (isinstance(share, (int, float)) and 0 <= share <= 1):
-                raise ValueError(f"classifier_{name} is {share!r}; give a number from 0 to 1, or None.")
+        numbers = {"dropout": (classifier_dropout, 0, 1), "threshold": (classifier_threshold, 0, 1)}
+        numbers["reject_score"] = (classifier_reject_score, -LARGEST_SCORE, LARGEST_SCORE)
+        for name, (number, low, high) in numbers.items():
+            if number is not None and not (isinstance(number, (int, float)) and low <= number <= high):
+                raise ValueError(f"classifier_{name} is {number!r}; give a number from {low} to {high}, or None.")
         choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
             "pooling": (classifier_pooling, POOLINGS),
             "activation": (classifier_activation, ACTIVATIONS),
@@ -163,6 +170,7 @@ class VocablessConfig(PreTrainedConfig):
         self.classifier_wide_rows = classifier_wide_rows
         self.classifier_reads_sentences = classifier_reads_sentences
         self.classifier_threshold = classifier_threshold
+        self.classifier_reject_score = classifier_reject_score
         self.append_embeddings = append_embeddings
         self.classifier_dropout = classifier_dropout
         self.target_vocab_size = target_vocab_size

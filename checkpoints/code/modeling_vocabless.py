@@ -16,6 +16,7 @@ import re
 import sys
 import torch
 from collections.abc import Callable, Iterator, Mapping
+from math import log
 from numpy.typing import NDArray
 from pathlib import Path
 from safetensors import safe_open
@@ -968,6 +969,61 @@ FRONT_ENDS: dict[str, type[FrontEnd]] = {
 }
 
 
+# ---- rejection.py ----------------------------------------------------------------------------------------------------
+# The answer "none of these": how familiar a text is, and the logit of a label for texts that are not familiar.
+
+SUPPRESSED = 20.0  # taken from the logits of several labels, so that a text that is turned away gets none of them
+
+
+class Rejection(HasConstants):
+    """Adds the logit of a last label, "none of these", to those of the other labels: (B, L) → (B, L + 1).
+
+    The familiarity of a text is the energy of its logits, their log-sum-exp (Liu et al., *Energy-based
+    Out-of-distribution Detection*, NeurIPS 2020), and its typicality. The logits of a softmax are known up to a number
+    for each text, so the energy is that of logits whose mean is 0. What this number would say, how near a text is to
+    all labels together, is the typicality: the dot product of its directions, see `PooledHead.directions`, and their
+    mean over the training texts, which is scaled so that both parts vary alike.
+
+    The new logit is as far above the largest other one as the familiarity is below `config.classifier_reject_score`. So
+    it is the largest one of exactly the texts that are not familiar enough. A text with several labels has the energy
+    Σ log(1 + exp(logit)) (Wang et al., *Can multi-label classification networks know what they don't know?*, NeurIPS
+    2021); there the new label has a probability above `config.classifier_threshold`, and the others have nearly none.
+    """
+
+    def __init__(self, config: VocablessConfig, num_directions: int) -> None:
+        super().__init__()
+        self.config: Any = config
+        self.typical = nn.Parameter(torch.zeros(num_directions))
+
+    def init_parameter(self, parameter: Tensor, std: float) -> None:
+        """Makes the weights 0."""
+        init.zeros_(parameter)
+
+    def forward(self, logits: Tensor, directions: Tensor) -> Tensor:
+        """Returns the logits (B, L + 1); directions are (B, num_directions)."""
+        has_several = self.config.problem_type == "multi_label_classification"
+        typicality = (directions * self.typical).sum(dim=-1, keepdim=True)  # no matrix product, which 8 bits would blur
+        strangeness = self.config.classifier_reject_score - energy(logits, has_several) - typicality
+        if not has_several:
+            return torch.cat([logits, logits.amax(dim=-1, keepdim=True) + strangeness], dim=-1)
+        threshold = self.config.classifier_threshold or 0.5
+        none = strangeness + log(threshold / (1 - threshold))
+        return torch.cat([logits - SUPPRESSED * (strangeness > 0), none], dim=-1)
+
+
+def energy(logits: Tensor, has_several: bool) -> Tensor:
+    """Returns the energy (B, 1) of logits (B, L), of one of several labels or of several, see `Rejection`.
+
+    >>> energy(torch.tensor([[3.0, 3.0], [1.0, -1.0]]), has_several=False)
+    tensor([[0.6931],
+            [1.1269]])
+    """
+    if has_several:
+        return F.softplus(logits).sum(dim=-1, keepdim=True)
+    most = logits.amax(dim=-1, keepdim=True)  # no `logsumexp`, an operator that pages lack
+    return most - logits.mean(dim=-1, keepdim=True) + (logits - most).exp().sum(dim=-1, keepdim=True).log()
+
+
 # ---- wide_layer.py ---------------------------------------------------------------------------------------------------
 # The wide part of a head: a linear layer over hashed words, pairs of words and n-grams of characters.
 #
@@ -1143,7 +1199,8 @@ class PooledHead(nn.Module):
     mean square: the output layer then reads the vector of a sentence encoder with the length √D, whose numbers are
     large enough for an optimizer's steps, see `read_sentence_vector`.
 
-    With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks.
+    With `config.classifier_wide_rows`, the outputs of a `WideLayer` are added, which reads the blocks. With
+    `config.classifier_reject_score`, the last of several outputs is that of `Rejection`.
     """
 
     def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
@@ -1153,6 +1210,11 @@ class PooledHead(nn.Module):
         num_parts = 4 if self.pooling == "siamese" else 1
         self.dense = linear(num_parts * config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.head_dropout)
+        self.rejection = None
+        if config.classifier_reject_score is not None and num_outputs > 1:
+            num_outputs -= 1
+            num_taught = config.hidden_size if self.activation == "rms_norm" else 0
+            self.rejection = Rejection(config, num_parts * config.hidden_size + num_taught)
         self.out_proj = linear(config.hidden_size, num_outputs)
         rows = config.classifier_wide_rows
         self.wide = WideLayer(config, rows, num_outputs) if rows else None
@@ -1187,13 +1249,26 @@ class PooledHead(nn.Module):
     ) -> Tensor:
         """Maps hidden states (B, S, D), and blocks (B, S, K) for a wide part, to outputs (B, num_outputs)."""
         pooled, num_tokens = self.pool(hidden_states, attention_mask)
+        hidden = self.activate(pooled)
+        outputs = self.out_proj(self.dropout(hidden))
+        if self.wide is not None and blocks is not None:
+            outputs = outputs + self.wide(blocks, num_tokens)
+        return outputs if self.rejection is None else self.rejection(outputs, self.directions(pooled, hidden))
+
+    def activate(self, pooled: Tensor) -> Tensor:
+        """Maps the vector that `pool` returns to what the output layer reads."""
         hidden = self.dense(pooled)
         if self.activation == "rms_norm":
-            hidden = F.normalize(hidden, dim=-1) * hidden.shape[-1] ** 0.5
-        else:
-            hidden = torch.tanh(hidden)
-        outputs = self.out_proj(self.dropout(hidden))
-        return outputs if self.wide is None or blocks is None else outputs + self.wide(blocks, num_tokens)
+            return F.normalize(hidden, dim=-1) * hidden.shape[-1] ** 0.5
+        return torch.tanh(hidden)
+
+    def directions(self, pooled: Tensor, hidden: Tensor) -> Tensor:
+        """Returns the vector that the layers read, with the length 1, and behind it a sentence vector, if there is one.
+
+        Both are (B, D); `hidden` is what `activate` returns.
+        """
+        vectors = [pooled, hidden] if self.activation == "rms_norm" else [pooled]
+        return torch.cat([F.normalize(vector, dim=-1) for vector in vectors], dim=-1)
 
     def pool(self, hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Returns the vector that the layers read, and the number of tokens if it was counted, see `mean_state`.
@@ -1412,7 +1487,7 @@ Logits = NDArray[Any]  # of any floating point
 
 
 def read_with_sentences(
-    blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits], rule: bool | str
+    blocks: BlockArray, logits: Logits, read: Callable[[BlockArray], Logits], rule: bool | str, rejects: bool = False
 ) -> Logits:
     """Returns the logits of texts, (B, L), joined with those of the sentences of texts that have several.
 
@@ -1421,12 +1496,30 @@ def read_with_sentences(
         logits: those of the whole texts, (B, L). They are returned themselves if no text has several sentences.
         read: returns the logits of sentences, (n, T, K) → (n, L).
         rule: key of `RULES`.
+        rejects: whether the last label is "none of these", see `Rejection`.
     """
     found = [(texts, read(sentences)) for texts, sentences in sentences_of(blocks)]
     if not found:
         return logits
     texts, of_sentences = map(np.concatenate, zip(*found, strict=True))
-    return join_sentences(logits, of_sentences, texts, rule)
+    if not rejects:
+        return join_sentences(logits, of_sentences, texts, rule)
+    joined = join_sentences(logits[:, :-1], of_sentences[:, :-1], texts, rule)
+    least = smallest_of_texts(strangeness_of(logits), strangeness_of(of_sentences), texts)
+    return np.column_stack([joined, joined.max(axis=1) + least]).astype(logits.dtype)
+
+
+def strangeness_of(logits: Logits) -> Logits:
+    """Returns by how much the last logit is above all others, (n,), for logits (n, L + 1) of a `Rejection`."""
+    strangeness: Logits = logits[:, -1] - logits[:, :-1].max(axis=1)
+    return strangeness
+
+
+def smallest_of_texts(numbers: Logits, of_sentences: Logits, texts: NDArray[np.int64]) -> Logits:
+    """Returns the smallest number of each text and its sentences, (B,): a text is as strange as its best known part."""
+    smallest = numbers.copy()
+    np.minimum.at(smallest, texts, of_sentences)
+    return smallest
 
 
 def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64], rule: bool | str) -> Logits:
@@ -1801,7 +1894,8 @@ class _TextHeadModel(_HeadModel):
 class VocablessForSequenceClassification(_TextHeadModel):
     """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
 
-    Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression.
+    Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression. The
+    last label may be that of `Rejection`.
 
     If it `reads_sentences`, a text of several sentences is read once more in evaluation mode, sentence by sentence, and
     `join_sentences` makes the logits, without a gradient. In training mode, logits and loss are of the whole text;
@@ -1819,9 +1913,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
     def reads_sentences(self) -> bool | str:
         """The rule by which sentences are joined; False if the configuration has none or the head cannot.
 
-        The head can if it has one of several labels for a text, not for a pair.
-
-        It is asked at each call, since the kind of problem may change after the model was made.
+        The head can if it has one of several labels for a text, not for a pair. It is asked at each call: the kind
+        of problem may change after the model was made.
         """
         config: Any = self.config
         has_one_label = config.problem_type in (None, "single_label_classification") and config.num_labels > 1
@@ -1851,8 +1944,8 @@ class VocablessForSequenceClassification(_TextHeadModel):
             states = self.vocabless(*inputs, return_dict=True).last_hidden_state
             return predict(states, inputs, inputs).cpu().double().numpy()
 
-        whole = logits.detach().cpu().double().numpy()
-        joined = read_with_sentences(blocks.cpu().numpy(), whole, read, self.reads_sentences)
+        whole, rejects = logits.detach().cpu().double().numpy(), self.classifier.rejection is not None
+        joined = read_with_sentences(blocks.cpu().numpy(), whole, read, self.reads_sentences, rejects)
         return logits if joined is whole else torch.from_numpy(joined).to(logits.dtype).to(logits.device)
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:

@@ -133,8 +133,8 @@ class OnnxClassifier(OnnxModel):
         rule = self.settings.get("reads_sentences")
         if not rule:
             return logits
-        run = super().run_blocks
-        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output), rule)
+        run, rejects = super().run_blocks, self.settings.get("rejects", False)
+        return read_with_sentences(blocks, logits, lambda sentences: run(sentences, output), rule, rejects)
 
     def __call__(self, texts: Texts) -> list[dict[str, float]]:
         """Returns label → probability for each text or pair of texts, a string is one; for a regression, its number."""

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from vocabless.modeling.sentences import LOG_SUM_EXP
 from vocabless.saving.record import MISMATCHED, TEST
+from vocabless.training.finetuning.familiarity import Familiarity
 from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
@@ -46,6 +47,8 @@ class Candidate:
     reads_sentences: bool | None  # whether the saved model does; None: as it was loaded
     scores: Scores  # of the saved model
     losses: Array  # (n,), of the validation rows that decide, see `_losses`
+    saved_logits: Array  # (n, outputs), of the same rows, by the saved model, or by others like it
+    familiarity: Familiarity | None  # of the same rows; None: no text is turned away
 
     @classmethod
     def of(
@@ -58,8 +61,13 @@ class Candidate:
     ) -> "Candidate":
         """Returns a candidate by its logits of validation rows, suffix → logits.
 
-        Those of the first ones, under "", choose the limit, and the temperature unless it `is_calibrated`.
+        Those of the first ones, under "", choose the limit, and the temperature unless it `is_calibrated`. Behind the
+        logits there may be the typicality, see `Familiarity`.
         """
+        typicality = None
+        if logits[""].texts.shape[1] > data.problem.config["num_labels"]:
+            typicality = logits[""].split()[1]
+            logits = {suffix: of_rows.split()[0] for suffix, of_rows in logits.items()}
         temperature = 1.0 if is_calibrated else _temperature(data, logits[""])
         saved = {suffix: of_rows.joined(temperature) for suffix, of_rows in logits.items()}
         threshold = _threshold(data, saved[""])
@@ -67,7 +75,9 @@ class Candidate:
         for suffix, of_rows in saved.items():
             of_part = problem.score(of_rows, data.targets(data.validation[suffix]))
             scores |= {f"{metric}{suffix}": value for metric, value in of_part.items()}
-        return cls(name, temperature, threshold, reads_sentences, scores, _losses(data, logits[""]))
+        familiarity = None if typicality is None else Familiarity.of(logits[""], typicality, temperature, problem)
+        losses = _losses(data, logits[""])
+        return cls(name, temperature, threshold, reads_sentences, scores, losses, saved[""], familiarity)
 
     @torch.no_grad()
     def write_into(self, model: Any, problem: Problem) -> None:
@@ -86,7 +96,8 @@ def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     """Returns the first head, on all validation rows, and logs its score."""
     data, config, metric = prepared.data, cast(Any, prepared.model).config, prepared.data.problem.best_metric
     is_apart = not data.is_cross_validated
-    logits = _logits(prepared, prepared.model, head.reads_sentences) if is_apart else {"": head.held_out}
+    typical = head.typical if prepared.rejects else None
+    logits = _logits(prepared, prepared.model, head.reads_sentences, typical) if is_apart else {"": head.held_out}
     alone = Candidate.of(HEAD, data, logits, head.reads_sentences)
     words = " and of the words" if config.classifier_wide_rows else ""
     way = f"on {len(data.validation['']):,} held-out rows" if is_apart else "cross-validated"
@@ -123,7 +134,10 @@ def is_head_enough(prepared: Prepared, head: HeadFit, alone: Candidate) -> bool:
 def with_models(prepared: Prepared, alone: Candidate | None, models: Mapping[str, PreTrainedModel]) -> list[Candidate]:
     """Returns all candidates on validation rows that are apart, those with trained weights by name → model."""
     reads_sentences = alone is not None and alone.reads_sentences
-    logits = {name: _logits(prepared, model, reads_sentences) for name, model in models.items()}
+    logits = {
+        name: _logits(prepared, model, reads_sentences, prepared.typical(model, prepared.rows))
+        for name, model in models.items()
+    }
     candidates = _with_tuned(alone, prepared.data, logits)
     log_scores(prepared, candidates)
     return candidates
@@ -218,10 +232,12 @@ def interval(name: str, value: float, count: float, scored_folds: int = 0) -> tu
     return max(0.0, center - margin), min(1.0, center + margin)
 
 
-def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
-    """Returns suffix → a model's logits of validation rows that are apart."""
+def _logits(
+    prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None, typical: Array | None
+) -> dict[str, TextLogits]:
+    """Returns suffix → a model's logits of validation rows that are apart, see `TextLogits.of_model`."""
     return {
-        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences)
+        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences, typical)
         for suffix, rows in prepared.validation_rows.items()
     }
 

@@ -120,10 +120,13 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
     name, tokenizer_name = arguments.model_name_or_path, arguments.tokenizer_name
 
     def options(config: Any, _: PreTrainedTokenizerBase) -> dict[str, Any]:
-        if not is_ours(config) or config.classifier_pooling == "cls":
+        if not is_ours(config):
             return task.problem.config
+        settings = task.problem.config | {"classifier_reject_score": None}  # of a head for other texts
+        if config.classifier_pooling == "cls":
+            return settings
         # A head that reads means reads the two texts of a pair apart; single texts have no second one.
-        return task.problem.config | (
+        return settings | (
             {"classifier_pooling": "mean"}
             if task.train.pairs is None
             else {"classifier_pooling": "siamese", "classifier_activation": "tanh", "classifier_wide_rows": 0}
@@ -266,6 +269,8 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
         "scored_folds": data.scored_folds,
         "versions": all_versions(),
     }
+    if fitted.chosen.familiarity is not None:
+        results["reject"] = {"share": arguments.reject, "label": arguments.reject_label}
     if fitted.tuned.teacher is not None:
         results["teacher"] = fitted.tuned.teacher
     if fitted.head is not None:

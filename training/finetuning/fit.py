@@ -27,6 +27,7 @@ from vocabless.training.finetuning.candidates import (
     simplest,
     with_models,
 )
+from vocabless.training.finetuning.familiarity import check_rejection
 from vocabless.training.finetuning.head.first_head import fit_head
 from vocabless.training.finetuning.prepared import Log, prepare
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments
@@ -70,13 +71,15 @@ def fit(
         ValueError: no epoch is asked for and no head can be fitted, the length is beyond the model's, or the loss is
             not finite.
     """
+    if arguments.reject is not None:
+        check_rejection(data, loaded.model, arguments.reject, arguments.reject_label)
     cast(Any, loaded.model).to(training.device)
     prepared = prepare(data, loaded, arguments, training, log)
 
     # 1. The head.
     head = alone = None
     if prepared.has_first_head:
-        head = fit_head(prepared.model, prepared.rows, prepared.folds, prepared.collator, data)
+        head = fit_head(prepared.model, prepared.rows, prepared.folds, prepared.collator, data, prepared.rejects)
         alone = head_alone(prepared, head)
     candidates = [] if alone is None else [alone]
     is_enough = head is not None and alone is not None and is_head_enough(prepared, head, alone)
@@ -96,6 +99,9 @@ def fit(
     chosen = simplest(candidates, prepared.deciding_metric)
     model = ({HEAD: prepared.model} | tuned.models)[chosen.name]
     chosen.write_into(model, data.problem)
+    typical = head.typical if head is not None and chosen.name == HEAD else prepared.typical(model, prepared.rows)
+    if arguments.reject is not None and chosen.familiarity is not None and typical is not None:
+        log(chosen.familiarity.write_into(model, data.problem, typical, arguments.reject, arguments.reject_label))
     return Fitted(
         model=model,
         data=replace(data, problem=data.problem.with_threshold(chosen.threshold)),

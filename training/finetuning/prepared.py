@@ -11,6 +11,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode
+from vocabless.training.finetuning.tasks.logits import Vectors, mean_direction
 from vocabless.training.finetuning.tasks.problems import Problem
 from vocabless.training.load import Loaded, is_checkpoint
 
@@ -46,6 +47,15 @@ class Prepared:
         """The metric that chooses among candidates, see `simplest`: on rows apart, that of the best epoch."""
         metric = str(self.training.metric_for_best_model).removeprefix("eval_")
         return metric if self.training.load_best_model_at_end else None
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the saved model turns unfamiliar texts away."""
+        return self.arguments.reject is not None
+
+    def typical(self, model: PreTrainedModel, rows: EncodedRows) -> Vectors | None:
+        """Returns the `mean_direction` of rows that a model has learned; None if it turns no text away."""
+        return mean_direction(model, rows, self.collator) if self.rejects else None
 
     def encode(self, examples: Examples) -> EncodedRows:
         """Returns the token ids of further texts to train on."""

@@ -76,7 +76,11 @@ def _tune_without(
     """Returns the logits of the rows of a fold, with trained weights and with their mean; writes them into the file."""
     models = _tune(prepared, training, head, fold).models.values()
     rows, reads_sentences = [prepared.rows[row] for row in fold], head is not None and head.reads_sentences
-    logits = [TextLogits.of_model(model, rows, prepared.collator, reads_sentences) for model in models]
+    learned = [prepared.rows[row] for row in np.setdiff1d(np.arange(len(prepared.rows)), fold)]
+    logits = [
+        TextLogits.of_model(model, rows, prepared.collator, reads_sentences, prepared.typical(model, learned))
+        for model in models
+    ]
     if training.process_index == 0:
         TextLogits.write(file, logits)
     return logits

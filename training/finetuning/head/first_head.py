@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabless.training.finetuning.head.frozen_features import read_features
+from vocabless.training.finetuning.head.frozen_features import Features, read_features
 from vocabless.training.finetuning.head.head_choice import HeldOut, choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
@@ -39,6 +39,7 @@ class HeadFit:
     held_out: TextLogits
     scored: Rows  # on which the settings were chosen
     reads_sentences: bool  # whether the model shall read the sentences of texts, too
+    typical: Vectors  # mean of `Features.directions`; 0 if no text is turned away
     seconds: float  # in which the encoder read the rows
 
     def head(self, rows: Rows) -> FirstHead:
@@ -46,7 +47,9 @@ class HeadFit:
         return self.labelled.select(rows).fit(self.settings)
 
 
-def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any, data: TaskData) -> HeadFit:
+def fit_head(
+    model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any, data: TaskData, rejects: bool = False
+) -> HeadFit:
     """Fits the head of a model that `takes_first_head` to what its encoder says of the training rows.
 
     Args:
@@ -55,13 +58,14 @@ def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any
         folds: of the rows.
         collator: pads batches of rows.
         data: with the rows.
+        rejects: whether the logits of held-out rows have the typicality as a last output, see `Rejection`.
     """
     model.config.classifier_reads_sentences = False  # until it is saved
     drawn = sample_rows(len(rows), MAX_NUMBERS // model.classifier.dense.in_features)
     rows, folds = [rows[row] for row in drawn], [np.flatnonzero(np.isin(drawn, fold)) for fold in folds]
     problem, has_words = data.problem, data.train.pairs is None
     num_rows = wide_rows(problem.config["num_labels"]) if has_words else 0
-    read = partial(read_features, model, collator=collator, wide_rows=num_rows)
+    read = partial(read_features, model, collator=collator, wide_rows=num_rows, with_states=rejects)
     started = time.monotonic()
     labelled = LabelledFeatures(problem, read(rows), [row["label"] for row in rows])
     seconds = time.monotonic() - started
@@ -71,26 +75,36 @@ def fit_head(model: Any, rows: EncodedRows, folds: Sequence[Rows], collator: Any
     settings, held_out = choose(labelled, few_folds)
     scored: Rows = np.flatnonzero(np.isfinite(held_out.logits[:, 0]))
 
+    def read_directions(features: Features) -> Vectors:
+        return features.directions() if rejects else np.zeros((len(features.vectors), 1))
+
+    directions = read_directions(labelled.features)
+
     def with_sentences(held_out: HeldOut, reads: bool) -> TextLogits:
-        """Returns the logits with those of sentences, if the model reads them, by the heads of their folds."""
-        sentences, places = [held_out.logits[:0]], [np.empty(0, np.int64)]
-        for fold, head in held_out.heads if reads else []:
-            of_fold, found = sentence_rows(rows, fold)
+        """Returns logits and typicality, with those of sentences if the model reads them, by the heads of folds."""
+        outputs = np.column_stack([held_out.logits, np.zeros(len(rows))])
+        sentences, places = [outputs[:0]], [np.empty(0, np.int64)]
+        for fold, head in held_out.heads:
+            typical = np.delete(directions, fold, axis=0).mean(0)
+            outputs[fold, -1] = directions[fold] @ typical
+            of_fold, found = sentence_rows(rows, fold if reads else [])
             if found:
-                sentences.append(head.logits(read(found)))
+                features = read(found)
+                sentences.append(np.column_stack([head.logits(features), read_directions(features) @ typical]))
                 places.append(of_fold)
-        return TextLogits(held_out.logits, np.concatenate(sentences), np.concatenate(places))
+        return TextLogits(outputs, np.concatenate(sentences), np.concatenate(places))
 
     may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
     logits = with_sentences(held_out, may_read)
-    targets = np.asarray(labelled.targets)[scored]
-    reads_sentences = may_read and not are_harmful(logits.select(scored).sentence_errors(targets))
+    targets, judged = np.asarray(labelled.targets)[scored], logits.split()[0].select(scored)
+    reads_sentences = may_read and not are_harmful(judged.sentence_errors(targets))
     is_part = data.is_cross_validated and len(scored) < len(rows)
     if is_part or not reads_sentences:
         held_out = held_out_heads(labelled, folds, settings) if is_part else held_out
         logits = with_sentences(held_out, reads_sentences)
     write_head(labelled.fit(settings), model)
-    return HeadFit(labelled, settings, logits, scored, reads_sentences, seconds)
+    logits = logits if rejects else logits.split()[0]
+    return HeadFit(labelled, settings, logits, scored, reads_sentences, directions.mean(0), seconds)
 
 
 def are_harmful(errors: Vectors) -> bool:

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, weights_of
-from vocabless.training.finetuning.tasks.logits import Vectors, batches, compute
+from vocabless.training.finetuning.tasks.logits import Vectors, batches, compute, inputs_of
+
+SHORTEST = 1e-12  # length by which a vector is divided, as in torch
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,18 @@ class Features:
     wide: csr_matrix | None = None  # (n, rows) float32, see `WideLayer`
     weights: Vectors | None = None  # (n,), None: all the same
     are_taught: bool = False  # sentence vectors of the encoder's teacher, see `read_sentence_vector`
+    states: NDArray[Any] | None = None  # (n, D), of sentence vectors, what their layer reads; None: not read
 
     def select(self, rows: Rows) -> "Features":
         """Returns the features of some of the texts."""
-        wide, weights = (None if column is None else column[rows] for column in (self.wide, self.weights))
-        return replace(self, vectors=self.vectors[rows], wide=wide, weights=weights)
+        arrays = {name: value for name, value in vars(self).items() if hasattr(value, "shape")}
+        return replace(self, **{name: value[rows] for name, value in arrays.items()})
+
+    def directions(self) -> Vectors:
+        """Returns what `PooledHead.directions` gives for the texts, (n, D) or (n, 2D)."""
+        parts = [self.vectors] if self.states is None else [self.states, self.vectors]
+        lengths = [np.maximum(np.linalg.norm(part, axis=1, keepdims=True), SHORTEST) for part in parts]
+        return np.concatenate([part / length for part, length in zip(parts, lengths, strict=True)], axis=1)
 
     def shares(self, rows: Rows) -> Vectors:
         """Returns the weights of some of the texts, divided by their mean."""
@@ -37,18 +46,25 @@ class Features:
         return np.asarray(self.weights[rows] / self.weights[rows].mean())
 
 
-def read_features(model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0) -> Features:
-    """Returns what the head of a model that `takes_first_head` reads of n rows; with `wide_rows` also wide features."""
-    inputs: list[Tensor] = []
+def read_features(
+    model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0, with_states: bool = False
+) -> Features:
+    """Returns what the head of a model that `takes_first_head` reads of n rows; with `wide_rows` also wide features.
+
+    `with_states` says whether the states behind sentence vectors are read, too.
+    """
     head, are_taught = model.classifier, model.classifier.activation == "rms_norm"
     layer = head.out_proj if are_taught else head.dense  # the first one that the linear model replaces
-    hook = layer.register_forward_pre_hook(lambda _, read: inputs.append(read[0]))
-    try:
-        vectors = compute(model, rows, collator, lambda *_: inputs.pop())
-    finally:
-        hook.remove()
+    has_states = are_taught and with_states
+    with inputs_of(layer) as inputs, inputs_of(head.dense) as behind:
+
+        def choose(*_: Any) -> Tensor:
+            return torch.cat([behind.pop(), inputs.pop()], dim=-1) if has_states else inputs.pop()
+
+        read = compute(model, rows, collator, choose).astype(np.float32)
+    size = head.dense.in_features if has_states else 0
     wide = wide_features(model.config, rows, collator, wide_rows) if wide_rows else None
-    return Features(vectors.astype(np.float32), wide, weights_of(rows), are_taught)
+    return Features(read[:, size:], wide, weights_of(rows), are_taught, read[:, :size] if has_states else None)
 
 
 @torch.no_grad()

@@ -26,6 +26,7 @@ from transformers.utils.hub import cached_file
 from vocabless.loading import find_model
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.public_names import without_paths
+from vocabless.saving.card_heads import labels_of  # noqa: F401 (for `vocabless predict`)
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import TEST, card_facts
@@ -37,6 +38,7 @@ from vocabless.training.finetuning.fit import fit
 from vocabless.training.finetuning.prepared import Log, takes_first_head
 from vocabless.training.finetuning.rows.held_out import choose_validation
 from vocabless.training.finetuning.tasks.arguments import (
+    NONE_OF_THESE,
     DataArguments,
     GlueArguments,
     GlueTrainingArguments,
@@ -81,7 +83,13 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         log: Log = partial(tqdm.write, file=sys.stderr) if parameters["verbose"] else lambda line: None
         choice = None if parameters["model_name_or_path"] else choose_encoder(data, log)
         source = str(parameters["model_name_or_path"]) if choice is None else choice.source
-        arguments = GlueArguments(model_name_or_path=source, max_seq_length=parameters["max_seq_length"])
+        label = parameters.get("reject_label")
+        arguments = GlueArguments(
+            model_name_or_path=source,
+            max_seq_length=parameters["max_seq_length"],
+            reject=parameters.get("reject"),
+            reject_label=NONE_OF_THESE if label is None else str(label),
+        )
         training = GlueTrainingArguments(
             output_dir=folder,
             num_train_epochs=epochs,
@@ -159,7 +167,8 @@ def problem_of(source: str, config: Any, record: dict[str, Any]) -> Problem:
     kind = config.problem_type or (Regression.name if config.num_labels == 1 else SingleLabel.name)
     if kind not in PROBLEMS:
         raise ValueError(f"config.json of {source!r} has problem_type {kind!r}; write one of {', '.join(PROBLEMS)}.")
-    names = [] if kind == Regression.name else [str(config.id2label[number]) for number in range(config.num_labels)]
+    outputs = config.num_labels - (getattr(config, "classifier_reject_score", None) is not None)
+    names = [] if kind == Regression.name else [str(config.id2label[number]) for number in range(outputs)]
     threshold = getattr(config, "classifier_threshold", None) or record.get("threshold") or THRESHOLD
     return PROBLEMS[kind](names, threshold=threshold)
 

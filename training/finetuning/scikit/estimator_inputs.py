@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,16 @@ def check_targets(texts: list[str], targets: Any) -> list[float]:
     return [float(number) for number in numbers]
 
 
-def check_number(name: str, value: Any, least: float, may_be_none: bool = False, is_whole: bool = True) -> None:
-    """Raises an error for anything but a number of at least the least one."""
+def check_number(
+    name: str, value: Any, least: float, may_be_none: bool = False, is_whole: bool = True, most: float = float("inf")
+) -> None:
+    """Raises an error for anything but a finite number from the least one to the largest."""
     kinds = (int, np.integer) if is_whole else (int, float, np.number)
-    is_number = isinstance(value, kinds) and not isinstance(value, bool) and least <= value < float("inf")
-    if not is_number and not (value is None and may_be_none):
+    is_number = isinstance(value, kinds) and not isinstance(value, bool) and least <= value <= most
+    if not (is_number and isfinite(value)) and not (value is None and may_be_none):
         kind, other = "a whole number" if is_whole else "a number", ", or None" if may_be_none else ""
-        raise ValueError(f"{name} {value!r} is out of range; give {kind} of at least {least:g}{other}.")
+        limits = f"of at least {least:g}" + (f" and at most {most:g}" if isfinite(most) else "")
+        raise ValueError(f"{name} {value!r} is out of range; give {kind} {limits}{other}.")
 
 
 def weights_of_classes(class_weight: Any, classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float64]:

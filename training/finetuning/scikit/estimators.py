@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
+from vocabless.modeling.sentences import strangeness_of
 from vocabless.training.finetuning.scikit.estimator_inputs import (
     check_number,
     check_targets,
@@ -32,7 +33,7 @@ from vocabless.training.finetuning.scikit.estimator_inputs import (
     weights_of_classes,
 )
 
-LEAST_RATE = 1e-12  # of learning; with 0 nothing is learned
+LEAST_RATE = 1e-12  # of learning, and of texts that are turned away; with 0 nothing is learned
 SINGLE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 
 
@@ -89,6 +90,8 @@ class _FineTuned(BaseEstimator):  # type: ignore[misc]
         estimator._take(found)
         if classes is not None:
             estimator.classes_ = np.asarray(classes)
+        if found.results.get("reject"):
+            estimator.set_params(reject=found.results["reject"]["share"], reject_label=found.results["reject"]["label"])
         return estimator
 
     def save_pretrained(self, folder: str | os.PathLike[str], example: str | None = None) -> None:
@@ -153,6 +156,9 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
             dictionaries.
         random_state: seed, generator of numpy or None, as in scikit-learn. No global generator is changed.
         verbose: whether an encoder that was chosen is named, and what takes seconds says what it does and shows a bar.
+        reject: largest share of texts with a label that may get none, so that texts of no label get none, such as 0.05.
+            None gives each text a label.
+        reject_label: what `predict` gives a text that gets no label. A saved model calls it "none of these" by default.
 
     Attributes:
         classes_: the labels, sorted; of several labels, the names of the columns or their numbers.
@@ -175,9 +181,13 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         class_weight: Any = None,
         random_state: Any = 0,
         verbose: bool = True,
+        reject: float | None = None,
+        reject_label: Any = None,
     ) -> None:
         super().__init__(model_name_or_path, epochs, learning_rate, batch_size, max_seq_length, random_state, verbose)
         self.class_weight = class_weight
+        self.reject = reject
+        self.reject_label = reject_label
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -199,6 +209,7 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
                 encoder of ours.
         """
         self._check_numbers()
+        check_number("reject", self.reject, LEAST_RATE, may_be_none=True, is_whole=False, most=0.5)
         texts = check_texts(texts)
         classes, column = read_labels(texts, labels)
         names = [str(label) for label in classes]
@@ -212,22 +223,61 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         self._fit(SEVERAL if is_several else SINGLE, names, texts, parsed, weights)
         self.classes_ = classes
         self.results_ |= {"classes": classes.tolist(), "class_weight": self.class_weight and str(self.class_weight)}
+        if self.reject is not None:
+            self.results_["reject"] |= {"label": np.asarray(self.reject_label).tolist()}
         return self
 
     def predict(self, texts: Sequence[str]) -> NDArray[Any]:
         """Returns the most likely label of each text, (n,); of several labels (n, labels), 0 or 1.
 
         1 means a probability of at least `problem_.threshold`, which held-out texts have chosen; of few texts, 0.5.
+        With `reject`, a text that is too unfamiliar gets `reject_label`, and none of several labels.
         """
-        probabilities = self.predict_proba(texts)
+        logits = self._logits(texts)
+        probabilities = self._probabilities(logits)
         if self.problem_.name == SEVERAL:
             return np.asarray(probabilities >= self.problem_.threshold, np.int64)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(1)]
-        return labels
+        if self.offset_ is None:
+            return labels
+        others = np.asarray([self.reject_label])
+        if others.dtype.kind != labels.dtype.kind:
+            labels, others = labels.astype(object), others.astype(object)
+        return np.where(logits.argmax(1) == len(self.classes_), others, labels)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns the probability of each label, (n, labels), in the order of `classes_`."""
+        return self._probabilities(self._logits(texts))
+
+    def score(self, texts: Any, labels: Any, sample_weight: Any = None) -> float:
+        """Returns the accuracy, in which each text that is turned away is a mistake."""
+        if self.offset_ is None or self.problem_.name == SEVERAL:
+            return float(super().score(texts, labels, sample_weight))
+        return float(np.average(self.predict(texts) == np.asarray(labels), weights=sample_weight))
+
+    def score_samples(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Returns how familiar each text is, (n,): higher is more; those below `offset_` get no label.
+
+        Raises:
+            ValueError: the classifier was fitted without `reject`.
+        """
         logits = self._logits(texts)
+        if self.offset_ is None:
+            raise ValueError("the classifier gives each text a label; fit it with reject=0.05, or another share.")
+        if self.problem_.name == SEVERAL:
+            return np.asarray(self.offset_ - logits[:, -1] + logit(self.problem_.threshold))
+        return np.asarray(self.offset_ - strangeness_of(logits))
+
+    @property
+    def offset_(self) -> float | None:
+        """The familiarity below which a text gets no label; None without `reject`."""
+        check_is_fitted(self)
+        score: float | None = self.model_.config.classifier_reject_score
+        return score
+
+    def _probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the probabilities of the labels, without that of a last one for texts that are turned away."""
+        logits = logits[:, : len(self.classes_)]
         return np.asarray(expit(logits) if self.problem_.name == SEVERAL else softmax(logits, axis=-1))
 
 

@@ -31,6 +31,8 @@ from vocabless.training.script import (
 )
 from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
 
+NONE_OF_THESE = "none of these"  # the answer for texts that no label fits
+MOST_REJECTED = 0.5  # of texts with a label
 FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
@@ -143,6 +145,14 @@ class GlueArguments(ModelArguments):
     )
     augment: int = flag(0, "Corrupted copies of each training text for the teacher to label.", limit=ANY_SIZE)
     random_head: bool = flag(False, "Begin with random weights of the head, as the papers do.", group="training")
+    reject: float | None = flag(
+        None,
+        "Largest share of texts with a label that may get none, so that texts of no label get none, such as 0.05. None "
+        "gives each text a label.",
+        limit=Limit(0, MOST_REJECTED, above=True),
+        group="training",
+    )
+    reject_label: str = flag(NONE_OF_THESE, "Answer for these texts; no label has this name.", group="training")
     early_stopping_patience: int | None = flag(
         None,
         "Evaluations without an improvement before a run stops; 0 never stops early. None is 2, and in proportion for "

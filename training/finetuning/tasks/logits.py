@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from torch import Tensor
 from transformers.utils import logging
 
 from vocabless.modeling.sentences import LOG_SUM_EXP, join_sentences, sentences_of
-from vocabless.training.finetuning.tasks.data import WEIGHT, EncodedRows, Rows
+from vocabless.training.finetuning.tasks.data import WEIGHT, EncodedRows, Rows, sample_rows
 
 BATCH_SIZE = 64  # texts
+MEAN_ROWS = 1000  # of the training rows, whose mean direction is that of all
 SILENT_SECONDS = 2  # of work, after which it shows a bar
 Vectors = NDArray[np.float64]
 
@@ -29,11 +31,18 @@ class TextLogits:
     places: Rows  # (m,), the text of each sentence
 
     @classmethod
-    def of_model(cls, model: Any, rows: EncodedRows, collator: Any, reads_sentences: bool | None) -> "TextLogits":
-        """Returns the logits of n rows of token ids by a model that joins none itself."""
-        texts = logits_of(model, rows, collator)
+    def of_model(
+        cls,
+        model: Any,
+        rows: EncodedRows,
+        collator: Any,
+        reads_sentences: bool | None,
+        typical: Vectors | None = None,
+    ) -> "TextLogits":
+        """Returns the logits of n rows of token ids by a model that joins none itself; see `logits_of`."""
+        texts = logits_of(model, rows, collator, typical)
         places, sentences = sentence_rows(rows, range(len(rows))) if reads_sentences else sentence_rows(rows, [])
-        return cls(texts, logits_of(model, sentences, collator) if sentences else texts[:0], places)
+        return cls(texts, logits_of(model, sentences, collator, typical) if sentences else texts[:0], places)
 
     @classmethod
     def of_parts(cls, parts: Sequence[tuple[Rows, "TextLogits"]]) -> "TextLogits":
@@ -62,6 +71,12 @@ class TextLogits:
         kept = np.isin(self.places, rows)
         return TextLogits(self.texts[rows], self.sentences[kept], np.searchsorted(rows, self.places[kept]))
 
+    def split(self) -> tuple["TextLogits", "TextLogits"]:
+        """Returns the logits, and apart from them the last outputs: those of `logits_of` with a typical direction."""
+        parts = (slice(None, -1), slice(-1, None))
+        logits, last = (replace(self, texts=self.texts[:, p], sentences=self.sentences[:, p]) for p in parts)
+        return logits, last
+
     def joined(self, temperature: float = 1.0) -> Vectors:
         """Returns the logits (n, outputs) of the saved model, whose head is divided by the temperature."""
         return join_sentences(self.texts / temperature, self.sentences / temperature, self.places, LOG_SUM_EXP)
@@ -87,9 +102,47 @@ def sentence_rows(rows: EncodedRows, chosen: Sequence[int] | Rows) -> tuple[Rows
     return np.asarray([row for row, _ in found], np.int64), [{"input_ids": sentence} for _, sentence in found]
 
 
-def logits_of(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
-    """Returns the logits of n rows, (n, outputs); see `compute`."""
-    return compute(model, rows, collator, lambda outputs, _: outputs.logits)
+def logits_of(model: Any, rows: EncodedRows, collator: Any, typical: Vectors | None = None) -> Vectors:
+    """Returns the logits of n rows, (n, outputs); see `compute`.
+
+    With a typical direction, see `mean_direction`, its dot product with that of each row is a last output.
+    """
+    if typical is None:
+        return compute(model, rows, collator, lambda outputs, _: outputs.logits)
+    mean = torch.from_numpy(typical).float().to(model.device)
+    with _directions(model) as directions:
+
+        def choose(outputs: Any, _: Any) -> Tensor:
+            return torch.cat([outputs.logits, (directions() * mean).sum(dim=-1, keepdim=True)], dim=-1)
+
+        return compute(model, rows, collator, choose)
+
+
+def mean_direction(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
+    """Returns the mean of what `PooledHead.directions` gives for rows that a model has learned, or for some of many."""
+    with _directions(model) as directions:
+        drawn = [rows[row] for row in sample_rows(len(rows), MEAN_ROWS)]
+        mean: Vectors = compute(model, drawn, collator, lambda *_: directions()).mean(0)
+        return mean
+
+
+@contextmanager
+def inputs_of(layer: Any) -> Iterator[list[Tensor]]:
+    """Yields a list that has what a layer has read last, (B, D)."""
+    inputs: list[Tensor] = []
+    hook = layer.register_forward_pre_hook(lambda _, read: inputs.__setitem__(slice(None), [read[0]]))
+    try:
+        yield inputs
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def _directions(model: Any) -> Iterator[Callable[[], Tensor]]:
+    """Yields what returns the directions (B, D) of the texts that the model has read last."""
+    head = model.classifier
+    with inputs_of(head.dense) as pooled:
+        yield lambda: head.directions(pooled[0], head.activate(pooled[0]))
 
 
 @torch.no_grad()

@@ -1,0 +1,89 @@
+"""Familiarity of texts on rows that a model has not learned, and the limit below which it answers "none of these"."""
+
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import Any, cast
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from vocabless.modeling.head_layers import PooledHead
+from vocabless.modeling.rejection import Rejection, energy
+from vocabless.modeling.sentences import smallest_of_texts
+from vocabless.training.finetuning.tasks.data import TaskData
+from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors
+from vocabless.training.finetuning.tasks.problems import MultiLabel, Problem, Regression
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """How familiar n rows are, by models that have not learned them, see `Rejection`."""
+
+    scale: float  # of the typicality
+    scores: Vectors  # (n,)
+
+    @classmethod
+    def of(cls, logits: TextLogits, typicality: TextLogits, temperature: float, problem: Problem) -> "Familiarity":
+        """Returns that of rows by their logits, before they are divided, and their typicality, (n, 1).
+
+        Energy and typicality get the same standard deviation. A text is as familiar as its most familiar part.
+        """
+
+        def energies(values: Vectors) -> Vectors:
+            found = energy(torch.from_numpy(values / temperature), problem.name == MultiLabel.name)
+            return cast(Vectors, found[:, 0].numpy())
+
+        spread = typicality.texts.std()
+        scale = float(energies(logits.texts).std() / spread) if spread > 0 else 0.0
+        of_texts = energies(logits.texts) + scale * typicality.texts[:, 0]
+        of_sentences = energies(logits.sentences) + scale * typicality.sentences[:, 0]
+        return cls(scale, -smallest_of_texts(-of_texts, -of_sentences, logits.places))
+
+    def limit(self, share: float) -> float:
+        """Returns the familiarity that at most this share of further texts with a label is below.
+
+        Of n rows it is the ⌊share · (n + 1)⌋th smallest, or the smallest. On rows apart, this is split conformal
+        prediction (Vovk, Gammerman and Shafer 2005): the share holds on average if further texts are drawn as these
+        rows. On folds, the scores are those of models that have each learned without a fold, as in cross-conformal
+        prediction (Vovk 2015), but those of further texts are the saved model's: the cross-validation without the
+        "+" of Barber et al., *Predictive Inference with the Jackknife+*, Annals of Statistics 2021, which promises
+        nothing. The saved model has learned more rows, so that texts are more familiar to it.
+
+        >>> Familiarity(1.0, np.arange(1.0, 40.0)).limit(0.05)
+        2.0
+        """
+        count = max(1, floor(share * (len(self.scores) + 1) + 1e-9))
+        return float(np.sort(self.scores)[count - 1])
+
+    @torch.no_grad()
+    def write_into(self, model: Any, problem: Problem, typical: Vectors, share: float, label: str) -> str:
+        """Gives the model the last label, and the limit below which it gives this label; returns a sentence."""
+        config, head = model.config, model.classifier
+        config.classifier_reject_score = self.limit(share)
+        names = [*problem.labels, label]
+        config.id2label = dict(enumerate(names))
+        config.label2id = {name: number for number, name in enumerate(names)}
+        model.num_labels = len(names)
+        head.rejection = Rejection(config, len(typical)).to(head.dense.weight.device)
+        head.rejection.typical.copy_(torch.from_numpy(self.scale * typical))
+        return (
+            f"Texts get {label!r} if their familiarity is below {config.classifier_reject_score:.2f}, that of "
+            f"{100 * share:g} % of {len(self.scores):,} rows that were not learned."
+        )
+
+
+def check_rejection(data: TaskData, model: PreTrainedModel, share: float, label: str) -> None:
+    """Raises ValueError if a model cannot turn texts away, or the training rows are too few for the share."""
+    head = getattr(model, "classifier", None)
+    if isinstance(data.problem, Regression) or not isinstance(head, PooledHead):
+        reason = "gives numbers" if isinstance(data.problem, Regression) else "is not of vocabless"
+        raise ValueError(f"reject is {share:g}, but the model {reason}; leave it out, or fit a classifier of ours.")
+    if label in data.problem.labels:
+        raise ValueError(f"reject_label is {label!r}, which is a label of the training rows; give another name.")
+    needed, rows = ceil(1 / share) - 1, len(data.train)
+    if rows < needed or not data.validation:
+        raise ValueError(
+            f"reject is {share:g}, which {rows} training rows cannot hold; give at least {needed} rows, or a larger "
+            "share."
+        )
