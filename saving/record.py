@@ -77,6 +77,7 @@ class CardFacts:
     is_own_data: bool = False  # whether the texts are the user's own, not those of a benchmark
     example: Sequence[str] = ()  # a text that the user gave, or both of a pair; empty takes that of the head
     threshold: float | None = None  # probability above which one of several labels is predicted
+    reject: Mapping[str, Any] | None = None  # the share of texts that get the last label, and this label
     epochs: float | None = None  # that were run
     keeps_best: bool = False  # whether the best checkpoint of the run was kept, not the last
     is_head_alone: bool = False  # whether the head alone was trained, or kept

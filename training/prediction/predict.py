@@ -162,7 +162,8 @@ class _TorchClassifier(OnnxClassifier):
     def __init__(self, source: str) -> None:
         self._code = import_module("vocabless.training.finetuning.scikit.estimator_fit")  # the libraries of training
         (self._model, self._tokenizer, problem, *_), _ = self._code.load(source, pairs=True)
-        self.labels, self.threshold = problem.labels or ["value"], problem.threshold
+        names = self._code.labels_of(self._model) if problem.labels else None  # and that of texts that are turned away
+        self.labels, self.threshold = names or ["value"], problem.threshold
         self.is_multi_label = problem.name == "multi_label_classification"
 
     def logits(self, texts: Any) -> NDArray[np.float32]:

@@ -21,17 +21,21 @@ def predict_splits(
 ) -> Scores:
     """Returns the scores of the test splits, suffix → rows, that have labels; their names begin with `test_`.
 
-    A folder gets `predictions<suffix>.jsonl` for each split and, if it has labels, `test<suffix>.md`.
+    A folder gets `predictions<suffix>.jsonl` for each split and, if it has labels, `test<suffix>.md`. A model that
+    turns texts away has a last label for them, which the predictions name; the scores are those of the other labels.
     """
     scores: Scores = {}
     for suffix, examples in test.items():
         rows = encode(Examples(examples.texts, examples.pairs), problem, tokenizer, length)
-        logits, labels = logits_of(model, rows, DataCollatorWithPadding(tokenizer)), examples.labels
+        outputs, labels = logits_of(model, rows, DataCollatorWithPadding(tokenizer)), examples.labels
+        count = problem.config["num_labels"]
+        logits, others = outputs[:, :count], [model.config.id2label[label] for label in range(count, outputs.shape[1])]
         if labels is not None:
             of_split = score_labels(problem, logits, labels)
             scores |= {f"{TEST}{name}{suffix}": value for name, value in of_split.items()}
         if folder is not None:
-            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in problem.prediction_records(logits)]
+            records = _with_labels(problem, others).prediction_records(outputs)
+            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
             (folder / f"predictions{suffix}.jsonl").write_text("".join(lines), encoding="utf-8")
             if labels is not None and problem.labels:
                 (folder / f"test{suffix}.md").write_text(label_table(problem, logits, labels), "utf-8")
@@ -64,6 +68,12 @@ def _with_unknown_labels(problem: Problem, logits: Array, labels: Sequence[Any])
     unknown = problem.unknown_labels(labels)
     if not unknown:
         return problem, logits
-    wide = type(problem)([*problem.labels, *unknown], problem.metrics, problem.best_metric, problem.threshold)
     columns = np.full((len(logits), len(unknown)), min(logits.min(), 0) + ABSENT)
-    return wide, np.concatenate([logits, columns], axis=1)
+    return _with_labels(problem, unknown), np.concatenate([logits, columns], axis=1)
+
+
+def _with_labels(problem: Problem, names: Sequence[str]) -> Problem:
+    """Returns the problem with more labels."""
+    if not names:
+        return problem
+    return type(problem)([*problem.labels, *names], problem.metrics, problem.best_metric, problem.threshold)
