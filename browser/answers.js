@@ -36,7 +36,11 @@ function verdictOf(manifest, answer) {
 
 /** Task → (manifest, answer) → the verdict and its figure. */
 const VERDICTS = {
-  single_label: ({ labels }, answer) => [labels[likeliest(answer)], percent(Math.max(...answer.probabilities))],
+  single_label: ({ labels, rejects }, answer) => {
+    const label = likeliest(answer);
+    const isRejected = rejects && label === labels.length - 1;
+    return [labels[label], isRejected ? "unlike the training texts" : percent(answer.probabilities[label])];
+  },
   multi_label: ({ labels }, { label: given }) => [
     given.length ? given.join(", ") : "no label",
     `${given.length} of ${labels.length} labels`,

@@ -1,7 +1,7 @@
 /** A classifier: texts → rows of blocks → logits → predictions. */
 
 import { TASKS } from "./predictions.js";
-import { joinSentences, sentencesOf } from "./sentences.js";
+import { joinRejecting, joinSentences, sentencesOf } from "./sentences.js";
 import { Tokenizer } from "./tokenizer.js";
 
 /**
@@ -68,7 +68,7 @@ export class Classifier {
   /** Returns the logits of rows; a model that reads sentences, too, reads those of texts with several. */
   async #logitsOf(data, dims) {
     const logits = await this.runBlocks(data, dims);
-    const rule = this.manifest.reads_sentences;
+    const { reads_sentences: rule, rejects } = this.manifest;
     if (!rule) return logits;
     const width = logits.dims[1];
     const at = ({ data }, row) => Array.from(data.subarray(row * width, (row + 1) * width));
@@ -78,7 +78,8 @@ export class Classifier {
       texts.forEach((text, row) => ofTexts.set(text, [...(ofTexts.get(text) ?? []), at(read, row)]));
     }
     const joined = Float32Array.from(logits.data);
-    ofTexts.forEach((rows, text) => joined.set(joinSentences(at(logits, text), rows, rule), text * width));
+    const join = rejects ? joinRejecting : joinSentences;
+    ofTexts.forEach((rows, text) => joined.set(join(at(logits, text), rows, rule), text * width));
     return { data: joined, dims: logits.dims };
   }
 

@@ -9,6 +9,7 @@ import { Graph } from "./graph.js";
  * @property {"single_label" | "multi_label" | "regression" | "tags" | "odd_word"} task
  * @property {string[]} labels - in the order of the logits
  * @property {number} [threshold] - probability from which on one of several labels is given; default: 0.5
+ * @property {boolean} [rejects] - whether the last label is for texts that are turned away
  * @property {boolean} is_pair
  * @property {import("./tokenizer.js").TokenizerSettings} tokenizer
  * @property {(string | string[])[]} examples

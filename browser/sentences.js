@@ -73,6 +73,14 @@ export function joinSentences(logits, ofSentences, rule) {
   return softmax(logits).map((number, label) => Math.log((number + sums[label] / total) / 2));
 }
 
+/** The same for logits whose last one is for texts that are turned away: a text is as strange as its most familiar part. */
+export function joinRejecting(logits, ofSentences, rule) {
+  const known = (row) => row.slice(0, -1);
+  const strangeness = [logits, ...ofSentences].map((row) => row.at(-1) - Math.max(...known(row)));
+  const joined = joinSentences(known(logits), ofSentences.map(known), rule);
+  return [...joined, Math.max(...joined) + Math.min(...strangeness)];
+}
+
 function exponentials(logits) {
   const mean = logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
   return logits.map((logit) => Math.exp(Math.min(logit - mean, LARGEST)));

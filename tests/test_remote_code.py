@@ -164,7 +164,11 @@ def test_a_head_has_its_code_and_loads_without_the_package_and_again_after_savin
     auto, saved_of, load_bare, tmp_path
 ) -> None:
     is_classifier = auto == "AutoModelForSequenceClassification"
-    more = {"classifier_reads_sentences": "log-sum-exp", "classifier_activation": "rms_norm"}
+    more = {
+        "classifier_reads_sentences": "log-sum-exp",
+        "classifier_activation": "rms_norm",
+        "classifier_reject_score": 1.0,
+    }
     options = {"classifier_wide_rows": 64} | more if is_classifier else {}
     folder, expected = saved_of(HEAD_VARIANT, auto, **options)
     again = str(tmp_path / "again")

@@ -29,11 +29,17 @@ def inference_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer) ->
 
 
 def answer_settings(model: PreTrainedModel) -> dict[str, Any]:
-    """Returns how the answer for a text is made, if not by the logits alone: its sentences, the limit of a label."""
+    """Returns how the answer for a text is made, if not by the logits alone: its sentences, the limit of a label.
+
+    `rejects` says that the last label is for texts that are turned away, see `Rejection`.
+    """
     threshold = getattr(model.config, "classifier_threshold", None)
     has_limit = threshold is not None and model.config.problem_type == "multi_label_classification"
     rule = getattr(model, "reads_sentences", False)
-    return ({"reads_sentences": rule} if rule else {}) | ({"threshold": threshold} if has_limit else {})
+    settings = {"reads_sentences": rule} if rule else {}
+    settings |= {"threshold": threshold} if has_limit else {}
+    rejects = getattr(getattr(model, "classifier", None), "rejection", None) is not None
+    return settings | ({"rejects": True} if rejects else {})
 
 
 def describe_length(settings: dict[str, Any]) -> str:

@@ -138,7 +138,8 @@ def small(random_checkpoint, tmp_path_factory) -> Callable[..., Path]:
             options = {"problem_type": problem, "num_labels": num_labels}
             if problem == SINGLE:  # every part that a classifier may have
                 options |= {"classifier_wide_rows": 512, "classifier_reads_sentences": rule}
-                return random_checkpoint("hashgram-uno", CLASSIFIER, classifier_activation="rms_norm", **options)
+                options |= {"classifier_activation": "rms_norm", "classifier_reject_score": 1.0}
+                return random_checkpoint("hashgram-uno", CLASSIFIER, **options)
             return random_checkpoint("ewe-bert-word-tiny", CLASSIFIER, **options)
         folder = Path(shutil.copytree(random_checkpoint("ewe-bert-tiny"), tmp_path_factory.mktemp("small") / "encoder"))
         width = json.loads((folder / "config.json").read_text())["encoder_config"]["hidden_size"]

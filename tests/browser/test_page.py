@@ -296,3 +296,14 @@ def test_a_page_says_that_it_shows_some_of_many_labels(number, note, browser, tm
       return [bars.querySelectorAll("button").length, [...bars.querySelectorAll("p")].map((each) => each.textContent)];
     }"""
     assert browser.call_function(drawn, number) == [8, note]
+
+
+def test_a_text_that_is_turned_away_has_its_reason_and_others_a_probability(browser, tmp_path) -> None:
+    script = join_modules(space_page.BROWSER, "answers.js")
+    (tmp_path / "page.html").write_text(f"<!doctype html><script>{script}</script>", encoding="utf-8")
+    browser.open((tmp_path / "page.html").as_uri())
+    said = """(rejects, probabilities) => modules["answers.js"].sayVerdict(
+      { task: "single_label", labels: ["a", "none of these"], rejects }, { units: [1], probabilities })"""
+    assert browser.call_function(said, True, [0.2, 0.8]) == "none of these, unlike the training texts"
+    assert browser.call_function(said, True, [0.8, 0.2]) == "a, 80.0 %"
+    assert browser.call_function(said, False, [0.2, 0.8]) == "none of these, 80.0 %"
