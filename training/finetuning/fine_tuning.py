@@ -21,6 +21,7 @@ from vocabless.training.finetuning.fit import Fitted, fit
 from vocabless.training.finetuning.head.head_writing import read_sentence_vector
 from vocabless.training.finetuning.rows.glue import find_glue_tasks, load_glue_task
 from vocabless.training.finetuning.rows.held_out import limited
+from vocabless.training.finetuning.rows.second_look import SECOND_LOOK, write_second_look
 from vocabless.training.finetuning.rows.sources import load_own_data
 from vocabless.training.finetuning.tasks.arguments import (
     FOLDS_FOLDER,
@@ -196,6 +197,9 @@ class FineTuning(Run):
         teach = partial(distill_task, self.data, self.arguments, self.training) if self.arguments.teacher else None
         fitted = fit(self.data, loaded, self.arguments, self.training, self.log, teach)
         folder, length = self.folder if self.training.process_index == 0 else None, fitted.arguments.max_seq_length
+        if folder is not None and fitted.data.is_own and fitted.data.validation:
+            if count := write_second_look(folder, fitted.data, fitted.chosen.saved_logits):
+                self.log(f"{count} rows need a second look; they are in {folder / SECOND_LOOK}.")
         parts = self.data.test if self.training.do_predict else {}
         tested = predict_splits(fitted.model, loaded.tokenizer, cast(int, length), fitted.data.problem, parts, folder)
         trainer, model = fitted.tuned.trainer, fitted.model
