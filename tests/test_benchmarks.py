@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from benchmarks import features, fits, languages, measure, misspelt, mteb, search, typed
+from benchmarks import features, fits, languages, measure, misspelt, mteb, reject, search, typed
 from vocabless.loading import default_encoder, load_tokenizer
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "checkpoints" / "hashgram-nano-sst2"
@@ -252,3 +252,23 @@ def test_all_measures_of_typed_words_stand_in_one_table(tmp_path, monkeypatch, c
     assert "nearest word, en" not in rows["words: BM25, TF-IDF"]
     first, second = capsys.readouterr().out.strip().split("\n\n")
     assert "| nearest word, de | cosine, de |" in second.split("\n")[0] and "–" in first
+
+
+def test_alarms_are_texts_of_no_label_above_the_limit_that_keeps_95_percent_of_the_others():
+    known = ["x" * length for length in range(10, 110)]
+    found = reject.figures(
+        lambda texts: np.array([len(text) for text in texts]), known, {"a": ["x", "xx"], "b": ["x" * 12, "x" * 60]}
+    )
+    assert found["a, AUROC"] == 100 and found["a, alarms"] == 0 and found["b, alarms"] == 50
+    assert found["b, AUROC"] == pytest.approx(100 * (97.5 + 49.5) / 200) and found["all, alarms"] == 25
+
+
+def test_peers_get_energy_and_typicality_with_the_scale_of_folds():
+    vectors = {"a1": [1.0, 0.1], "a2": [1.0, 0.2], "b1": [1.0, -0.1], "b2": [1.0, -0.2], "other": [-1.0, 0.0]}
+    texts = [name for name in ("a1", "a2", "b1", "b2") for _ in range(5)]
+    found = reject.of_vectors(
+        "peer", lambda rows: np.array([vectors[row] for row in rows]), texts, [t[0] for t in texts]
+    )
+    assert found.keys() == {"peer, largest probability", "peer, energy and typicality"}
+    known, other = found["peer, energy and typicality"](["a1", "other"])
+    assert known > other
