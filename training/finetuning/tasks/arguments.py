@@ -147,12 +147,11 @@ class GlueArguments(ModelArguments):
     random_head: bool = flag(False, "Begin with random weights of the head, as the papers do.", group="training")
     reject: float | None = flag(
         None,
-        "Largest share of texts with a label that may get none, so that texts of no label get none, such as 0.05. None "
-        "gives each text a label.",
+        "Turn away texts that no label fits, and at most this share of the others, such as 0.05. None turns none away.",
         limit=Limit(0, MOST_REJECTED, above=True),
         group="training",
     )
-    reject_label: str = flag(NONE_OF_THESE, "Answer for these texts; no label has this name.", group="training")
+    reject_label: str = flag(NONE_OF_THESE, "Answer for texts that are turned away.", group="training")
     early_stopping_patience: int | None = flag(
         None,
         "Evaluations without an improvement before a run stops; 0 never stops early. None is 2, and in proportion for "
@@ -205,7 +204,7 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         group="training",
     )
     learning_rate: float | None = flag(  # type: ignore[assignment]
-        None, "Peak learning rate. None is 3e-5 at a width of 768, and more for narrower encoders.", group="training"
+        None, "Peak learning rate. None is 3e-5 at a width of 768, more below.", group="training"
     )
     do_predict: bool = flag(
         False, "Predict the test split of GLUE or of a Hub data set; a --test_file always is.", group="training"
