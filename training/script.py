@@ -169,7 +169,7 @@ class ScriptTrainingArguments(TrainingArguments):
     total_batch_size: int | None = flag(
         None,
         "Examples of a training step over all devices and --gradient_accumulation_steps, which follows from it; "
-        "--per_device_train_batch_size is then the most at once. None does not fix it.",
+        "--per_device_train_batch_size is then the most at once.",
         limit=COUNT,
         group="training",
     )
