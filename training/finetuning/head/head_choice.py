@@ -1,6 +1,8 @@
 """The choice of the first head's regularisation, wide part and temperature, on held-out rows."""
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import log10
 
@@ -8,7 +10,13 @@ import numpy as np
 import torch
 from transformers.utils import logging
 
-from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, LinearProblem, Settings
+from vocabless.training.finetuning.head.linear_problem import (
+    FirstHead,
+    LabelledFeatures,
+    LinearProblem,
+    Settings,
+    one_blas_thread,
+)
 from vocabless.training.finetuning.tasks.data import Rows
 from vocabless.training.finetuning.tasks.logits import Vectors
 from vocabless.training.finetuning.tasks.metrics import is_gain
@@ -97,10 +105,21 @@ def _held_out(
     shape = len(labelled.targets), labelled.problem.config["num_labels"]
     found = {strength: HeldOut(np.full(shape, np.nan), []) for strength in strengths}
     with logging.tqdm(total=len(problems) * len(strengths), desc="Head", delay=SILENT_SECONDS, leave=False) as bar:
-        for fold, problem in problems:
-            scored = labelled.features.select(fold)
-            for held_out, head in zip(found.values(), problem.heads(wide_weight, strengths), strict=True):
-                held_out.logits[fold] = head.logits(scored)
-                held_out.heads.append((fold, head))
+
+        def heads_of(fold: Rows, problem: LinearProblem) -> list[tuple[FirstHead, Vectors]]:
+            """Returns the head with each strength, and what it says of the fold."""
+            heads, scored = [], labelled.features.select(fold)
+            for head in problem.heads(wide_weight, strengths):
+                heads.append((head, head.logits(scored)))
                 bar.update()
+            return heads
+
+        with (
+            one_blas_thread(),
+            ThreadPoolExecutor(os.cpu_count()) as pool,
+        ):  # most of a fit is in BLAS, outside of Python
+            for (fold, _), heads in zip(problems, pool.map(heads_of, *zip(*problems, strict=True)), strict=True):
+                for held_out, (head, logits) in zip(found.values(), heads, strict=True):
+                    held_out.logits[fold] = logits
+                    held_out.heads.append((fold, head))
     return found

@@ -100,7 +100,7 @@ class LinearProblem:
             if scales is not None:
                 inputs = self._kernel_rows(deep, wide_weight)
         for strength in strengths:
-            with _blas().limit(limits=1, user_api="blas"):
+            with one_blas_thread():
                 weight, bias = problem.fit_linear(inputs, targets, strength, features.weights)
             wide: Any = None
             if scales is not None and self._uses_kernel:
@@ -132,6 +132,11 @@ class LinearProblem:
         kernel = deep @ deep.T + self._wide_kernel[1] * wide_weight**2
         kernel.flat[:: len(kernel) + 1] += COPIES * max(kernel.trace() / len(kernel), 1)
         return np.asarray(np.linalg.cholesky(kernel), np.float64)
+
+
+def one_blas_thread() -> Any:
+    """Returns a context in which BLAS has one thread."""
+    return _blas().limit(limits=1, user_api="blas")
 
 
 @cache

@@ -49,7 +49,7 @@ def rejections(table: Dataset, used: Sequence[str]) -> Iterator[str]:
     """Yields a doubt for each other column that says of some rows that they are rejected."""
     for name in table.column_names:
         if name not in (*used, "answer") and _holds_texts(table, name):
-            cells = [str(cell or "").lower() for cell in table[name]]
+            cells = [str(cell or "").lower() for cell in table[name][:]]
             count = sum(cell in REJECTED for cell in cells)
             if count and {*cells} <= {*ACCEPTED, *REJECTED, ""}:
                 rows = f"{count:,} of {len(table):,} rows"
@@ -81,7 +81,7 @@ def without_errors(cells: list[Any]) -> list[Any]:
 
 def errors_in(table: Dataset, used: Sequence[str]) -> str:
     """Returns words that say which errors of a spreadsheet the columns of texts and labels have, or ""."""
-    cells = [str(cell).strip() for name in used if _holds_texts(table, name) for cell in table[name]]
+    cells = [str(cell).strip() for name in used if _holds_texts(table, name) for cell in table[name][:]]
     errors = [f"{error} ({count:,})" for error, count in Counter(cell for cell in cells if cell in ERRORS).items()]
     return f"errors of a spreadsheet count as empty cells: {enumerated(errors)}" if errors else ""
 

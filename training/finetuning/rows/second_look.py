@@ -43,12 +43,13 @@ def write_second_look(folder: Path, data: TaskData, logits: Array) -> int:
 def _of_several_labels(examples: Examples) -> Iterator[dict[str, Any]]:
     """Yields the rows of texts, but for case, accents and marks, that have other labels in other rows."""
     labels: defaultdict[Any, dict[str, None]] = defaultdict(dict)
-    for key, label in zip(examples.keys(), examples.labels or [], strict=True):
+    keys = examples.keys()
+    for key, label in zip(keys, examples.labels or [], strict=True):
         labels[key][label] = None
-    order = sorted(zip(examples.keys(), examples.rows(), strict=True), key=lambda row: row[0])  # of a text together
-    for key, (*texts, label) in order:
-        if others := [other for other in labels[key] if other != label]:
-            yield {**_texts(texts), "label": label, "other_label": ", ".join(others)}
+    several = [(key, row) for key, row in zip(keys, examples.rows(), strict=True) if len(labels[key]) > 1]
+    for key, (*texts, label) in sorted(several, key=lambda row: row[0]):  # those of a text together
+        others = [other for other in labels[key] if other != label]
+        yield {**_texts(texts), "label": label, "other_label": ", ".join(others)}
 
 
 def _contradicted(data: TaskData, logits: Array) -> Iterator[dict[str, Any]]:
