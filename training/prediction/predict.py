@@ -162,8 +162,9 @@ class _TorchClassifier(OnnxClassifier):
     def __init__(self, source: str) -> None:
         self._code = import_module("vocabless.training.finetuning.scikit.estimator_fit")  # the libraries of training
         (self._model, self._tokenizer, problem, *_), _ = self._code.load(source, pairs=True)
-        names = self._code.labels_of(self._model) if problem.labels else None  # and that of texts that are turned away
-        self.labels, self.threshold = names or ["value"], problem.threshold
+        names = self._model.config.id2label  # those of the problem, and that of texts that are turned away
+        self.labels = [names[number] for number in range(len(names))] if problem.labels else ["value"]
+        self.threshold = problem.threshold
         self.is_multi_label = problem.name == "multi_label_classification"
 
     def logits(self, texts: Any) -> NDArray[np.float32]:

@@ -26,7 +26,6 @@ from transformers.utils.hub import cached_file
 from vocabless.loading import find_model
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification
 from vocabless.public_names import without_paths
-from vocabless.saving.card_heads import labels_of  # noqa: F401 (for `vocabless predict`)
 from vocabless.saving.checkpoint import load_checkpoint, save_checkpoint
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import TEST, card_facts
