@@ -114,10 +114,8 @@ def _held_out(
                 bar.update()
             return heads
 
-        with (
-            one_blas_thread(),
-            ThreadPoolExecutor(os.cpu_count()) as pool,
-        ):  # most of a fit is in BLAS, outside of Python
+        # Most of a fit is in BLAS, outside of Python, so folds are fitted at once.
+        with one_blas_thread(), ThreadPoolExecutor(os.cpu_count()) as pool:
             for (fold, _), heads in zip(problems, pool.map(heads_of, *zip(*problems, strict=True)), strict=True):
                 for held_out, (head, logits) in zip(found.values(), heads, strict=True):
                     held_out.logits[fold] = logits

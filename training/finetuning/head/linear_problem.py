@@ -66,7 +66,8 @@ class LabelledFeatures:
 
     def fit(self, settings: Settings) -> FirstHead:
         """Returns the model that fits all texts."""
-        (head,) = LinearProblem(self).heads(settings.wide_weight, [settings.strength])
+        with one_blas_thread():
+            (head,) = LinearProblem(self).heads(settings.wide_weight, [settings.strength])
         return head.divided_by(settings.temperature)
 
 
@@ -77,8 +78,6 @@ class LinearProblem:
     the teacher meant it so. Both have the mean square length √D then. Each row of the wide features is multiplied by
     its `relevance`, and all of them so that a text has this length times the weight. For few rows the problem is solved
     in the rows of L, of the kernel K = L·Lᵀ of all features: it has the same solution, and fewer unknowns.
-
-    BLAS has one thread: for thousands of small products, two took three times as long on two idle cores.
     """
 
     def __init__(self, labelled: LabelledFeatures) -> None:
@@ -100,8 +99,7 @@ class LinearProblem:
             if scales is not None:
                 inputs = self._kernel_rows(deep, wide_weight)
         for strength in strengths:
-            with one_blas_thread():
-                weight, bias = problem.fit_linear(inputs, targets, strength, features.weights)
+            weight, bias = problem.fit_linear(inputs, targets, strength, features.weights)
             wide: Any = None
             if scales is not None and self._uses_kernel:
                 of_rows = solve_triangular(inputs, weight.T, trans="T", lower=True)
@@ -135,7 +133,10 @@ class LinearProblem:
 
 
 def one_blas_thread() -> Any:
-    """Returns a context in which BLAS has one thread."""
+    """Returns a context in which BLAS has one thread, for fits of heads.
+
+    For thousands of small products, two threads took three times as long on two idle cores.
+    """
     return _blas().limit(limits=1, user_api="blas")
 
 
