@@ -1,6 +1,5 @@
 """The first head as weights of a model's head."""
 
-from contextlib import suppress
 from math import isqrt
 from typing import Any
 
@@ -38,16 +37,20 @@ def read_sentence_vector(model: Any, source: str, revision: str | None = None) -
     """Lets the random head of a model read the vector that its encoder's teacher has taught, if the checkpoint has one.
 
     The vector is W x + b of the mean x of the states, divided by its length. With W = Q R, the head's first layer gives
-    R x + Qᵀ b, the same vector in the basis Q, without the part of b that is outside of it.
+    R x + Qᵀ b, the same vector in the basis Q, without the part of b that is outside of it; `rms_norm` gives it the
+    length √D.
 
     Raises:
         ValueError: the weights of the checkpoint's layer are not finite numbers.
     """
     head = getattr(model, "classifier", None)
-    modules = None
-    with suppress(ValueError):  # other modules, which no head of ours computes
+    if not isinstance(head, PooledHead) or head.pooling != "mean":
+        return
+    try:
         modules = read_sentence_modules(source, revision)
-    if not isinstance(head, PooledHead) or head.pooling != "mean" or modules is None or modules.weight is None:
+    except ValueError:  # other modules, which no head of ours computes
+        return
+    if modules is None or modules.weight is None:
         return
     weight, bias = modules.weight, modules.bias if modules.bias is not None else torch.zeros(len(modules.weight))
     check_finite(source, {f"{DENSE}.weight": weight, f"{DENSE}.bias": bias})

@@ -1,4 +1,4 @@
-"""Rows that need a second look: those whose label the folds contradict most, and texts with several labels."""
+"""Rows that need a second look: texts with several labels, and rows whose label held-out logits contradict most."""
 
 import csv
 from collections import defaultdict
