@@ -21,9 +21,9 @@ from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
 from vocabless.training.finetuning.tasks.data import Rows, TaskData
-from vocabless.training.finetuning.tasks.logits import TextLogits
+from vocabless.training.finetuning.tasks.logits import TextLogits, mean_direction
 from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
-from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel, Problem
+from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel
 
 HEAD, TRAINED, MEAN = "head", "trained", "mean"  # names of candidates, simpler ones first
 TUNING_GAIN = 0.5  # standard errors by which the loss of a model is lower than those of the simpler ones
@@ -80,24 +80,27 @@ class Candidate:
         return cls(name, temperature, threshold, reads_sentences, scores, losses, saved[""], familiarity)
 
     @torch.no_grad()
-    def write_into(self, model: Any, problem: Problem) -> None:
-        """Gives the model what was chosen with it."""
+    def write_into(self, model: Any, prepared: Prepared) -> None:
+        """Gives the model what was chosen with it; logs the limit below which it turns texts away."""
         if self.temperature != 1:
             for layer in filter(None, (model.classifier.out_proj, model.classifier.wide)):
                 for parameter in layer.parameters():
                     parameter.div_(self.temperature)
         if self.reads_sentences is not None:
             model.config.classifier_reads_sentences = LOG_SUM_EXP if self.reads_sentences else False
-        if problem.name == MultiLabel.name:
+        if prepared.data.problem.name == MultiLabel.name:
             model.config.classifier_threshold = self.threshold
+        if self.familiarity is not None:
+            typical, arguments = mean_direction(model, prepared.rows, prepared.collator), prepared.arguments
+            share, label = cast(float, arguments.reject), arguments.reject_label
+            prepared.log(self.familiarity.write_into(model, prepared.data.problem, typical, share, label))
 
 
 def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     """Returns the first head, on all validation rows, and logs its score."""
     data, config, metric = prepared.data, cast(Any, prepared.model).config, prepared.data.problem.best_metric
     is_apart = not data.is_cross_validated
-    typical = head.typical if prepared.rejects else None
-    logits = _logits(prepared, prepared.model, head.reads_sentences, typical) if is_apart else {"": head.held_out}
+    logits = _logits(prepared, prepared.model, head.reads_sentences) if is_apart else {"": head.held_out}
     alone = Candidate.of(HEAD, data, logits, head.reads_sentences)
     words = " and of the words" if config.classifier_wide_rows else ""
     way = f"on {len(data.validation['']):,} held-out rows" if is_apart else "cross-validated"
@@ -134,10 +137,7 @@ def is_head_enough(prepared: Prepared, head: HeadFit, alone: Candidate) -> bool:
 def with_models(prepared: Prepared, alone: Candidate | None, models: Mapping[str, PreTrainedModel]) -> list[Candidate]:
     """Returns all candidates on validation rows that are apart, those with trained weights by name → model."""
     reads_sentences = alone is not None and alone.reads_sentences
-    logits = {
-        name: _logits(prepared, model, reads_sentences, prepared.typical(model, prepared.rows))
-        for name, model in models.items()
-    }
+    logits = {name: _logits(prepared, model, reads_sentences) for name, model in models.items()}
     candidates = _with_tuned(alone, prepared.data, logits)
     log_scores(prepared, candidates)
     return candidates
@@ -232,12 +232,11 @@ def interval(name: str, value: float, count: float, scored_folds: int = 0) -> tu
     return max(0.0, center - margin), min(1.0, center + margin)
 
 
-def _logits(
-    prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None, typical: Array | None
-) -> dict[str, TextLogits]:
+def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
     """Returns suffix → a model's logits of validation rows that are apart, see `TextLogits.of_model`."""
+    learned = prepared.rows if prepared.rejects else None
     return {
-        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences, typical)
+        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences, learned)
         for suffix, rows in prepared.validation_rows.items()
     }
 

@@ -1,19 +1,16 @@
 """Familiarity of texts on rows that a model has not learned, and the limit below which it answers "none of these"."""
 
 from dataclasses import dataclass
-from math import ceil, floor
+from math import floor
 from typing import Any, cast
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
 
-from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.rejection import Rejection, energy
 from vocabless.modeling.sentences import smallest_of_texts
-from vocabless.training.finetuning.tasks.data import TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors
-from vocabless.training.finetuning.tasks.problems import MultiLabel, Problem, Regression
+from vocabless.training.finetuning.tasks.problems import MultiLabel, Problem
 
 
 @dataclass(frozen=True)
@@ -70,20 +67,4 @@ class Familiarity:
         return (
             f"Texts get {label!r} if their familiarity is below {config.classifier_reject_score:.2f}, that of "
             f"{100 * share:g} % of {len(self.scores):,} rows that were not learned."
-        )
-
-
-def check_rejection(data: TaskData, model: PreTrainedModel, share: float, label: str) -> None:
-    """Raises ValueError if a model cannot turn texts away, or the training rows are too few for the share."""
-    head = getattr(model, "classifier", None)
-    if isinstance(data.problem, Regression) or not isinstance(head, PooledHead):
-        reason = "gives numbers" if isinstance(data.problem, Regression) else "is not of vocabless"
-        raise ValueError(f"reject is {share:g}, but the model {reason}; leave it out, or fit a classifier of ours.")
-    if label in data.problem.labels:
-        raise ValueError(f"reject_label is {label!r}, which is a label of the training rows; give another name.")
-    needed, rows = ceil(1 / share) - 1, len(data.train)
-    if rows < needed or not data.validation:
-        raise ValueError(
-            f"reject is {share:g}, which {rows} training rows cannot hold; give at least {needed} rows, or a larger "
-            "share."
         )

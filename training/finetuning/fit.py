@@ -27,7 +27,6 @@ from vocabless.training.finetuning.candidates import (
     simplest,
     with_models,
 )
-from vocabless.training.finetuning.familiarity import check_rejection
 from vocabless.training.finetuning.head.first_head import fit_head
 from vocabless.training.finetuning.prepared import Log, prepare
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments
@@ -71,8 +70,6 @@ def fit(
         ValueError: no epoch is asked for and no head can be fitted, the length is beyond the model's, or the loss is
             not finite.
     """
-    if arguments.reject is not None:
-        check_rejection(data, loaded.model, arguments.reject, arguments.reject_label)
     cast(Any, loaded.model).to(training.device)
     prepared = prepare(data, loaded, arguments, training, log)
 
@@ -98,10 +95,7 @@ def fit(
     # 4. The model that is saved.
     chosen = simplest(candidates, prepared.deciding_metric)
     model = ({HEAD: prepared.model} | tuned.models)[chosen.name]
-    chosen.write_into(model, data.problem)
-    typical = head.typical if head is not None and chosen.name == HEAD else prepared.typical(model, prepared.rows)
-    if arguments.reject is not None and chosen.familiarity is not None and typical is not None:
-        log(chosen.familiarity.write_into(model, data.problem, typical, arguments.reject, arguments.reject_label))
+    chosen.write_into(model, prepared)
     return Fitted(
         model=model,
         data=replace(data, problem=data.problem.with_threshold(chosen.threshold)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
@@ -11,8 +12,7 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode
-from vocabless.training.finetuning.tasks.logits import Vectors, mean_direction
-from vocabless.training.finetuning.tasks.problems import Problem
+from vocabless.training.finetuning.tasks.problems import Problem, Regression
 from vocabless.training.load import Loaded, is_checkpoint
 
 LENGTHS = (64, 128, 256, 512)  # tokens
@@ -53,10 +53,6 @@ class Prepared:
         """Whether the saved model turns unfamiliar texts away."""
         return self.arguments.reject is not None
 
-    def typical(self, model: PreTrainedModel, rows: EncodedRows) -> Vectors | None:
-        """Returns the `mean_direction` of rows that a model has learned; None if it turns no text away."""
-        return mean_direction(model, rows, self.collator) if self.rejects else None
-
     def encode(self, examples: Examples) -> EncodedRows:
         """Returns the token ids of further texts to train on."""
         return encode(examples, self.data.problem, self.tokenizer, self.length)
@@ -70,6 +66,22 @@ def takes_first_head(loaded: Loaded, problem: Problem, arguments: GlueArguments)
     return head.dense.in_features == head.dense.out_features or outputs <= head.dense.out_features
 
 
+def check_rejection(data: TaskData, model: PreTrainedModel, share: float, label: str) -> None:
+    """Raises ValueError if a model cannot turn texts away, or the training rows are too few for the share."""
+    head = getattr(model, "classifier", None)
+    if isinstance(data.problem, Regression) or not isinstance(head, PooledHead):
+        reason = "gives numbers" if isinstance(data.problem, Regression) else "is not of vocabless"
+        raise ValueError(f"reject is {share:g}, but the model {reason}; leave it out, or fit a classifier of ours.")
+    if label in data.problem.labels:
+        raise ValueError(f"reject_label is {label!r}, which is a label of the training rows; give another name.")
+    needed, rows = ceil(1 / share) - 1, len(data.train)
+    if rows < needed or not data.validation:
+        raise ValueError(
+            f"reject is {share:g}, which {rows} training rows cannot hold; give at least {needed} rows, or a larger "
+            "share."
+        )
+
+
 def prepare(
     data: TaskData, loaded: Loaded, arguments: GlueArguments, training: GlueTrainingArguments, log: Log
 ) -> Prepared:
@@ -78,6 +90,8 @@ def prepare(
     Raises:
         ValueError: see `fit`.
     """
+    if arguments.reject is not None:
+        check_rejection(data, loaded.model, arguments.reject, arguments.reject_label)
     has_first_head = takes_first_head(loaded, data.problem, arguments)
     if training.num_train_epochs == 0 and not has_first_head:
         mistake = "--num_train_epochs 0 fits the head of an encoder of ours without one"

@@ -40,7 +40,7 @@ class Tuned:
 def tune(prepared: Prepared, teach: Teach | None) -> Tuned:
     """Trains a copy of the model on all rows, and on those of a teacher."""
     rows, teacher = (prepared.rows, None) if teach is None else teach(prepared.rows, prepared.encode)
-    return replace(_tune(replace(prepared, rows=rows), prepared.training), teacher=teacher)
+    return replace(_tune(prepared, prepared.training, rows, prepared.model), teacher=teacher)
 
 
 def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, list[Candidate]]:
@@ -74,27 +74,21 @@ def _tune_without(
     fold: Rows, prepared: Prepared, head: HeadFit | None, training: Any, file: Path
 ) -> Sequence[TextLogits]:
     """Returns the logits of the rows of a fold, with trained weights and with their mean; writes them into the file."""
-    models = _tune(prepared, training, head, fold).models.values()
-    rows, reads_sentences = [prepared.rows[row] for row in fold], head is not None and head.reads_sentences
+    reads_sentences = head is not None and head.reads_sentences
+    rows, start = [prepared.rows[row] for row in fold], prepared.model
     learned = [prepared.rows[row] for row in np.setdiff1d(np.arange(len(prepared.rows)), fold)]
-    logits = [
-        TextLogits.of_model(model, rows, prepared.collator, reads_sentences, prepared.typical(model, learned))
-        for model in models
-    ]
+    if head is not None:  # that has not learned the fold either
+        start = copy.deepcopy(start)
+        write_head(head.without(fold), start)
+    models, typical = _tune(prepared, training, learned, start).models.values(), learned if prepared.rejects else None
+    logits = [TextLogits.of_model(model, rows, prepared.collator, reads_sentences, typical) for model in models]
     if training.process_index == 0:
         TextLogits.write(file, logits)
     return logits
 
 
-def _tune(prepared: Prepared, training: Any, head: HeadFit | None = None, fold: Sequence[int] | Rows = ()) -> Tuned:
-    """Trains a copy of the model, whose wide part stays as it is, on all rows but those of a fold.
-
-    With `head`, the copy gets one that has not learned the fold either.
-    """
-    start, rows = prepared.model, np.setdiff1d(np.arange(len(prepared.rows)), fold)
-    if head is not None:
-        start = copy.deepcopy(start)
-        write_head(head.head(rows), start)
+def _tune(prepared: Prepared, training: Any, rows: EncodedRows, start: PreTrainedModel) -> Tuned:
+    """Trains a copy of a model, whose wide part stays as it is, on rows."""
     model: Any = copy.deepcopy(start)
     if wide := getattr(getattr(model, "classifier", None), "wide", None):
         wide.requires_grad_(False)
@@ -103,7 +97,7 @@ def _tune(prepared: Prepared, training: Any, head: HeadFit | None = None, fold: 
         prepared.epsilon,
         model=model,
         args=training,
-        train_dataset=[prepared.rows[row] for row in rows],
+        train_dataset=rows,
         eval_dataset=prepared.validation_rows.get(""),
         data_collator=prepared.collator,
         compute_metrics=prepared.data.problem.compute_metrics,

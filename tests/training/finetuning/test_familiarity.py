@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from vocabless import VocablessForSequenceClassification, load_config
-from vocabless.training.finetuning.familiarity import Familiarity, check_rejection
+from vocabless.training.finetuning.familiarity import Familiarity
+from vocabless.training.finetuning.prepared import check_rejection
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.problems import Regression, SingleLabel

@@ -39,11 +39,11 @@ class HeadFit:
     held_out: TextLogits
     scored: Rows  # on which the settings were chosen
     reads_sentences: bool  # whether the model shall read the sentences of texts, too
-    typical: Vectors  # mean of `Features.directions`; 0 if no text is turned away
     seconds: float  # in which the encoder read the rows
 
-    def head(self, rows: Rows) -> FirstHead:
-        """Returns the head that is fitted to some of the training rows."""
+    def without(self, fold: Rows | Sequence[int]) -> FirstHead:
+        """Returns the head that is fitted to the training rows outside a fold."""
+        rows = np.setdiff1d(np.arange(len(self.labelled.targets)), fold)
         return self.labelled.select(rows).fit(self.settings)
 
 
@@ -104,7 +104,7 @@ def fit_head(
         logits = with_sentences(held_out, reads_sentences)
     write_head(labelled.fit(settings), model)
     logits = logits if rejects else logits.split()[0]
-    return HeadFit(labelled, settings, logits, scored, reads_sentences, directions.mean(0), seconds)
+    return HeadFit(labelled, settings, logits, scored, reads_sentences, seconds)
 
 
 def are_harmful(errors: Vectors) -> bool:

@@ -37,9 +37,13 @@ class TextLogits:
         rows: EncodedRows,
         collator: Any,
         reads_sentences: bool | None,
-        typical: Vectors | None = None,
+        learned: EncodedRows | None = None,
     ) -> "TextLogits":
-        """Returns the logits of n rows of token ids by a model that joins none itself; see `logits_of`."""
+        """Returns the logits of n rows of token ids by a model that joins none itself.
+
+        If the rows that it has learned are given, the last output is the typicality, see `logits_of`.
+        """
+        typical = None if learned is None else mean_direction(model, learned, collator)
         texts = logits_of(model, rows, collator, typical)
         places, sentences = sentence_rows(rows, range(len(rows))) if reads_sentences else sentence_rows(rows, [])
         return cls(texts, logits_of(model, sentences, collator, typical) if sentences else texts[:0], places)
