@@ -82,6 +82,10 @@ class Candidate:
     @torch.no_grad()
     def write_into(self, model: Any, prepared: Prepared) -> None:
         """Gives the model what was chosen with it; logs the limit below which it turns texts away."""
+        if self.familiarity is not None:  # first: a model that reads sentences has their directions, too
+            typical, arguments = mean_direction(model, prepared.rows, prepared.collator), prepared.arguments
+            share, label = cast(float, arguments.reject), arguments.reject_label
+            prepared.log(self.familiarity.write_into(model, prepared.data.problem, typical, share, label))
         if self.temperature != 1:
             for layer in filter(None, (model.classifier.out_proj, model.classifier.wide)):
                 for parameter in layer.parameters():
@@ -90,10 +94,6 @@ class Candidate:
             model.config.classifier_reads_sentences = LOG_SUM_EXP if self.reads_sentences else False
         if prepared.data.problem.name == MultiLabel.name:
             model.config.classifier_threshold = self.threshold
-        if self.familiarity is not None:
-            typical, arguments = mean_direction(model, prepared.rows, prepared.collator), prepared.arguments
-            share, label = cast(float, arguments.reject), arguments.reject_label
-            prepared.log(self.familiarity.write_into(model, prepared.data.problem, typical, share, label))
 
 
 def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:

@@ -75,6 +75,13 @@ def test_a_text_that_is_turned_away_gets_none_of_several_labels(encoder):
     np.testing.assert_array_equal(classifier.predict(OTHERS)[~is_rejected], plain.predict(OTHERS)[~is_rejected])
 
 
+def test_a_classifier_that_reads_sentences_turns_texts_away(encoder):
+    texts = [f"{text}. It is near." for text in TEXTS]
+    classifier = VocablessClassifier(encoder, reject=0.2).fit(texts, LABELS)
+    assert classifier.model_.config.classifier_reads_sentences == "log-sum-exp"
+    assert 0 < (classifier.score_samples([*texts, *OTHERS]) < classifier.offset_).sum() < 26
+
+
 def test_fine_tuned_weights_are_judged_on_folds_that_they_have_not_learned(encoder, keep):
     keep(TRAINED)
     classifier = VocablessClassifier(encoder, reject=0.2, epochs=1, learning_rate=1e-3).fit(TEXTS, LABELS)
