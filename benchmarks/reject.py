@@ -8,7 +8,8 @@ known and the rest as `in-domain`. Figures in percent: `AUROC`, and `alarms`, th
 where 95 % of the test texts with a label keep theirs. Ours is `score_samples`, `largest probability` that of the same
 classifier, and TF-IDF of words has the same two scores: the largest probability of a logistic regression, and energy
 and typicality. So do the vectors of `--peers`. `kept` are the texts that keep a label with `reject=0.05`: as they are,
-with one word in ten misspelt, and after a greeting.
+with one word in ten misspelt, after a greeting, and as many other rows of the training set, whose test texts may be of
+another kind.
 """
 
 import random
@@ -75,19 +76,22 @@ def figures(score: Callable[[list[str]], Scores], known: list[str], others: dict
     return found
 
 
-def kept(classifier: VocablessClassifier, texts: list[str]) -> dict[str, float]:
-    """Returns the share of texts with a label that keep one, in percent, also of changed ones."""
+def kept(classifier: VocablessClassifier, texts: list[str], rest: list[str]) -> dict[str, float]:
+    """Returns the share of texts with a label that keep one, in percent, also of changed and of other ones."""
     rng = random.Random(0)
     kinds = {
         "kept": texts,
         "kept, misspelt": [misspell(text, 0.1, rng) for text in texts],
         "kept, after a greeting": [f"{rng.choice(GREETINGS)} {text}" for text in texts],
+        "kept, training set": rest,
     }
     limit = float(classifier.offset_ or 0)
     return {kind: 100 * float((classifier.score_samples(rows) >= limit).mean()) for kind, rows in kinds.items()}
 
 
-def measure(arguments: Any, part: Dataset, known: list[str], others: dict[str, list[str]]) -> dict[str, Any]:
+def measure(
+    arguments: Any, part: Dataset, rest: list[str], known: list[str], others: dict[str, list[str]]
+) -> dict[str, Any]:
     """Returns column → figures of a draw of training rows."""
     texts, labels = list(part["text"]), list(part["label"])
     epochs = None if arguments.fine_tuned else 0
@@ -101,19 +105,20 @@ def measure(arguments: Any, part: Dataset, known: list[str], others: dict[str, l
     for name, embed in arguments.embedders.items():
         detectors |= of_vectors(name, embed, texts, labels)
     table = {column: figures(score, known, others) for column, score in detectors.items()}
-    table["ours"] |= kept(classifier, known)
+    table["ours"] |= kept(classifier, known, rest)
     return table
 
 
-def draws(train: Dataset, test: Dataset, size: str, arguments: Any) -> Iterator[tuple[Dataset, list[str], list[str]]]:
-    """Yields for each seed training rows of known labels, and the test texts of known and of other labels."""
+def draws(train: Dataset, test: Dataset, size: str, arguments: Any) -> Iterator[tuple[Dataset, list[list[str]]]]:
+    """Yields for each seed training rows of known labels, and other texts of these: of this set, to test; of others."""
     for seed in range(arguments.seeds):
         labels = np.random.default_rng(seed).permutation(sorted({*train["label"]})).tolist()[: arguments.known]
-        part = train.select(draw(train["label"][:], size, seed))
-        part = part.select(np.flatnonzero(np.isin(part["label"][:], labels)))
+        drawn, rows = draw(train["label"][:], size, seed), np.flatnonzero(np.isin(train["label"][:], labels))
+        part = train.select(rows[np.isin(rows, drawn)])
+        rest = np.random.default_rng(seed).permutation(np.setdiff1d(rows, drawn))[: arguments.rows]
         is_known = np.isin(test["label"][:], labels)
         known, unknown = (list(test.select(np.flatnonzero(rows))["text"]) for rows in (is_known, ~is_known))
-        yield part, known, unknown
+        yield part, [list(train.select(rest)["text"]), known, unknown]
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -137,9 +142,9 @@ def main(argv: list[str] | None = None) -> None:
     for name, (train, test) in sets.items():
         others = {other: list(rows["text"]) for other, (_, rows) in sets.items() if other != name} | {"others": outside}
         for size in tqdm(arguments.sizes, desc=name):
-            for part, known, unknown in draws(train, test, size, arguments):
+            for part, (rest, known, unknown) in draws(train, test, size, arguments):
                 kinds = {kind: texts for kind, texts in (others | {"in-domain": unknown}).items() if texts}
-                for column, of_column in measure(arguments, part, known, kinds).items():
+                for column, of_column in measure(arguments, part, rest, known, kinds).items():
                     for kind, value in of_column.items():
                         found.setdefault(f"{name}, {size}: {kind}", {}).setdefault(column, []).append(value)
     table = {row: {column: float(np.mean(each)) for column, each in cells.items()} for row, cells in found.items()}
