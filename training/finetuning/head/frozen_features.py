@@ -15,6 +15,7 @@ from vocabless.modeling.wide_layer import WideLayer
 from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, weights_of
 from vocabless.training.finetuning.tasks.logits import Vectors, batches, compute, inputs_of
 
+BLOCK_ROWS = 4096  # whose wide features are copied at once
 SHORTEST = 1e-12  # length by which a vector is divided, as in torch
 
 
@@ -41,9 +42,12 @@ class Features:
 
     def shares(self, rows: Rows) -> Vectors:
         """Returns the weights of some of the texts, divided by their mean."""
-        if self.weights is None:
-            return np.ones(len(rows))
-        return np.asarray(self.weights[rows] / self.weights[rows].mean())
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        return np.asarray(weights / weights.mean())
+
+    def blocks(self) -> list[slice]:
+        """Returns parts of the texts that are small enough for copies of what is read of them."""
+        return [slice(start, start + BLOCK_ROWS) for start in range(0, len(self.vectors), BLOCK_ROWS)]
 
 
 def read_features(
@@ -102,8 +106,7 @@ def relevance(features: Features, memberships: Vectors | None) -> Vectors:
     if memberships is None:
         return np.ones(features.wide.shape[1])
     counts = features.shares(np.arange(len(memberships)))
-    wide, shares = features.wide, counts @ memberships / len(counts)
-    has_row = csr_matrix((np.ones(wide.nnz, np.float32), wide.indices, wide.indptr), wide.shape).T
-    of_row = (has_row @ (counts[:, None] * memberships) + shares) / (has_row @ counts[:, None] + 1)
-    result: Vectors = np.sqrt(np.maximum(rel_entr(of_row, shares).sum(axis=1), 0))
-    return result
+    shares = counts @ memberships / len(counts)
+    sums = sum(features.wide[part].sign().T @ (counts[part, None] * memberships[part]) for part in features.blocks())
+    of_row = (sums + shares) / (sums.sum(axis=1, keepdims=True) / memberships[0].sum() + 1)
+    return np.asarray(np.sqrt(np.maximum(rel_entr(of_row, shares).sum(axis=1), 0)))

@@ -3,21 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.linalg import solve_triangular
-from scipy.sparse import csr_matrix, diags
+from scipy.optimize import minimize
+from scipy.sparse import diags
 from threadpoolctl import ThreadpoolController
 
 from vocabless.training.finetuning.head.frozen_features import Features, relevance
+from vocabless.training.finetuning.tasks import problems
 from vocabless.training.finetuning.tasks.data import Rows
 from vocabless.training.finetuning.tasks.logits import Vectors
 from vocabless.training.finetuning.tasks.problems import Array, Problem
 
 MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
 COPIES = 1e-10  # added to the kernel's diagonal, times its mean: copies of a text would make it singular
+_blas = cache(ThreadpoolController)  # finding the libraries of BLAS takes 3 ms, as long as a fit to few rows
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,6 @@ class LinearProblem:
 
     def __init__(self, labelled: LabelledFeatures) -> None:
         self._labelled, vectors = labelled, labelled.features.vectors
-        self._uses_kernel = len(vectors) <= MAX_KERNEL_ROWS
         variance = vectors.var(0, dtype=np.float64)
         deviation = np.sqrt(np.full_like(variance, variance.mean()) if labelled.features.are_taught else variance)
         self._mean, self._deviation = vectors.mean(0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
@@ -91,23 +93,51 @@ class LinearProblem:
         """Yields the model of all features with each of the strengths."""
         problem, features, targets = self._labelled.problem, self._labelled.features, self._labelled.targets
         scales = self._scales * wide_weight if wide_weight and features.wide is not None else None
-        deep: Any = None
-        if scales is not None and not self._uses_kernel:
-            inputs = _joined(features, self._mean, self._deviation, scales)
-        else:
-            inputs = deep = (features.vectors - self._mean) / self._deviation
-            if scales is not None:
-                inputs = self._kernel_rows(deep, wide_weight)
+        if scales is not None and len(targets) > MAX_KERNEL_ROWS:
+            yield from (self._descended(features.wide, scales, strength) for strength in strengths)
+            return
+        inputs = deep = (features.vectors - self._mean) / self._deviation
+        if scales is not None:
+            kernel = deep @ deep.T + self._wide_kernel[1] * wide_weight**2
+            kernel.flat[:: len(kernel) + 1] += COPIES * max(kernel.trace() / len(kernel), 1)
+            inputs = np.linalg.cholesky(kernel)
         for strength in strengths:
-            weight, bias = problem.fit_linear(inputs, targets, strength, features.weights)
-            wide: Any = None
-            if scales is not None and self._uses_kernel:
+            (weight, bias), wide = problem.fit_linear(inputs, targets, strength, features.weights), None
+            if scales is not None:
                 of_rows = solve_triangular(inputs, weight.T, trans="T", lower=True)
-                weight, wide = of_rows.T @ deep, self._wide_kernel[0].T @ of_rows * wide_weight
-            elif scales is not None:
-                weight, wide = weight[:, : len(self._mean)], weight[:, len(self._mean) :].T
-            wide = None if scales is None else wide * scales[:, None]
+                weight, wide = of_rows.T @ deep, self._wide_kernel[0].T @ of_rows * wide_weight * scales[:, None]
             yield FirstHead(weight, bias, self._mean, self._deviation, wide)
+
+    def _descended(self, words: Any, scales: Array, strength: float) -> FirstHead:
+        """Returns the model of many rows by L-BFGS, as in scikit-learn, without a copy of the features."""
+        problem, features, mean = self._labelled.problem, self._labelled.features, self._mean[:, None]
+        vectors, targets = features.vectors, np.asarray(self._labelled.targets)
+        counts = np.ones(len(targets)) if features.weights is None else features.weights
+        outputs, factors = problem.config["num_labels"], np.append(1 / self._deviation, scales)[:, None]
+        start, penalty = np.zeros((1 + len(factors), outputs)), 1 / (strength * counts.sum())
+        options = {"gtol": problems.TOLERANCE, "ftol": 1e-14, "maxiter": 200, "maxls": 50}
+        if isinstance(problem, problems.Regression):  # squares without the factor 1/2
+            start[0], penalty, options["gtol"] = targets.mean(), 2 * penalty, options["gtol"] * targets.std()
+        else:  # a label without a row keeps its bias; of two classes, the difference of the weights is regularised
+            present = np.asarray(problem.memberships(self._labelled.targets)).max(0)
+            start[0] = np.where(present[:outputs], 0, problems.ABSENT)
+            penalty *= 2 if len(present) == outputs and present.sum() == 2 else 1
+        shares = torch.from_numpy(counts / counts.sum() * (outputs if isinstance(problem, problems.MultiLabel) else 1))
+
+        def loss(numbers: Vectors) -> tuple[float, Vectors]:
+            """Returns the loss of a bias and weights, a column for each output, and its gradient."""
+            bias, weight = np.split(numbers.reshape(start.shape), [1])
+            deep, wide = np.split((weight * factors).astype(np.float32), [len(mean)])
+            logits = torch.from_numpy(vectors @ deep + words @ wide + (bias - mean.T @ deep)).requires_grad_()
+            nats = problem.losses(logits, torch.from_numpy(targets)) @ shares
+            slopes = torch.autograd.grad(nats, logits)[0].numpy()
+            of_bias, slopes = slopes.sum(0, keepdims=True), slopes.astype(np.float32)
+            grad = np.concatenate([vectors.T @ slopes - mean * of_bias, words.T @ slopes]) * factors + penalty * weight
+            return nats.item() + penalty / 2 * np.square(weight).sum(), np.concatenate([of_bias, grad]).ravel()
+
+        found = minimize(loss, start.ravel(), method="L-BFGS-B", jac=True, options=options).x.reshape(start.shape)
+        bias, weight, wide = np.split(found, [1, 1 + len(mean)])
+        return FirstHead(weight.T, bias[0], self._mean, self._deviation, wide * scales[:, None])
 
     @cached_property
     def _scales(self) -> Array:
@@ -115,9 +145,9 @@ class LinearProblem:
         features, problem = self._labelled.features, self._labelled.problem
         assert features.wide is not None
         relevant = relevance(features, problem.memberships(self._labelled.targets))
-        length = np.sqrt((features.wide.power(2) @ relevant**2).mean()) or 1.0
-        scales: Array = (relevant * (features.vectors.shape[1] ** 0.5 / length)).astype(np.float32)
-        return scales
+        squares = [features.wide[part].power(2) @ relevant**2 for part in features.blocks()]
+        length = np.sqrt(np.concatenate(squares).mean()) or 1.0
+        return np.asarray(relevant * (features.vectors.shape[1] ** 0.5 / length), np.float32)
 
     @cached_property
     def _wide_kernel(self) -> tuple[Any, Vectors]:
@@ -125,40 +155,7 @@ class LinearProblem:
         wide = (self._labelled.features.wide @ diags(self._scales)).astype(np.float64)  # for a kernel that has a factor
         return wide, (wide @ wide.T).toarray()
 
-    def _kernel_rows(self, deep: Vectors, wide_weight: float) -> Vectors:
-        """Returns the rows of L, (n, n)."""
-        kernel = deep @ deep.T + self._wide_kernel[1] * wide_weight**2
-        kernel.flat[:: len(kernel) + 1] += COPIES * max(kernel.trace() / len(kernel), 1)
-        return np.asarray(np.linalg.cholesky(kernel), np.float64)
-
 
 def one_blas_thread() -> Any:
-    """Returns a context in which BLAS has one thread, for fits of heads.
-
-    For thousands of small products, two threads took three times as long on two idle cores.
-    """
+    """Returns a context in which BLAS has one thread: two took three times as long for many small products."""
     return _blas().limit(limits=1, user_api="blas")
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Returns what limits the threads of BLAS; finding its libraries takes 3 ms, as long as a fit to few rows."""
-    return ThreadpoolController()
-
-
-def _joined(features: Features, mean: Vectors, deviation: Vectors, scales: Array) -> csr_matrix:
-    """Returns the standardised vectors and the scaled wide features as columns, without a copy of either.
-
-    They are float64, since scikit-learn would convert others in each step.
-    """
-    wide, (rows, size) = features.wide, features.vectors.shape
-    assert wide is not None
-    starts = wide.indptr + size * np.arange(rows + 1)
-    numbers, columns = np.empty(starts[-1]), np.empty(starts[-1], np.int32)
-    for row, (start, end) in enumerate(pairwise(starts.tolist())):
-        of_wide = slice(wide.indptr[row], wide.indptr[row + 1])
-        numbers[start : start + size] = (features.vectors[row] - mean) / deviation
-        columns[start : start + size] = np.arange(size)
-        numbers[start + size : end] = wide.data[of_wide] * scales[wide.indices[of_wide]]
-        columns[start + size : end] = wide.indices[of_wide] + size
-    return csr_matrix((numbers, columns, starts), (rows, size + wide.shape[1]))

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +19,14 @@ from transformers.utils import logging as transformers_logging
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling.wide_layer import WideLayer
-from vocabless.training.finetuning.head import head_choice, linear_problem
+from vocabless.training.finetuning.head import frozen_features, head_choice, linear_problem
 from vocabless.training.finetuning.head.first_head import are_harmful
 from vocabless.training.finetuning.head.frozen_features import Features, read_features, relevance, wide_features
 from vocabless.training.finetuning.head.head_choice import choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.rows.held_out import folds_of
-from vocabless.training.finetuning.tasks import logits
+from vocabless.training.finetuning.tasks import logits, problems
 from vocabless.training.finetuning.tasks import logits as logits_file
 from vocabless.training.finetuning.tasks.logits import logits_of
 from vocabless.training.finetuning.tasks.problems import ABSENT, MultiLabel, Regression, SingleLabel
@@ -151,6 +152,38 @@ def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_
     model = model.fit(joined, targets)
     expected = model.predict(joined) if isinstance(problem, Regression) else model.predict_proba(joined)
     np.testing.assert_allclose(ours, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize(("problem", "targets"), [
+    (SingleLabel(["a", "b", "c", "without a row"]), CLASSES),
+    (SingleLabel(["a", "b", "without a row"]), np.minimum(CLASSES, 1)),
+    (MultiLabel(["a", "always", "never"]), np.stack([CLASSES == 0, CLASSES < 3, CLASSES > 2], 1) * 1.0),
+    (Regression(), VECTORS[:, 0] * 1e-3),
+    (Regression(), VECTORS[:, 0] * 100 + 2000),
+])  # fmt: skip
+def test_the_model_of_many_rows_is_that_of_few(problem, targets, monkeypatch):
+    labelled = LabelledFeatures(problem, Features(VECTORS, WIDE, np.linspace(0.5, 2, 90)), list(targets))
+    monkeypatch.setattr(problems, "TOLERANCE", 1e-6)
+    few = labelled.fit(Settings(0.3, 2.0)).logits(labelled.features)
+    monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", 10)
+    many = labelled.fit(Settings(0.3, 2.0)).logits(labelled.features)
+    if not isinstance(problem, Regression):
+        few, many = (torch.from_numpy(logits) for logits in (few, many))
+        activate = torch.sigmoid if isinstance(problem, MultiLabel) else torch.nn.Softmax(dim=-1)
+        few, many = activate(few), activate(many)
+    np.testing.assert_allclose(many, few, atol=1e-3 * targets.std())
+
+
+def test_the_fit_of_many_rows_copies_no_features(monkeypatch):
+    monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", 10)
+    monkeypatch.setattr(frozen_features, "BLOCK_ROWS", 100)
+    wide = random(3000, 500, 0.3, "csr", np.float32, random_state=0)
+    labelled = LabelledFeatures(SingleLabel(["a", "b"]), Features(np.eye(3000, 4), wide), [0, 0, 1] * 1000)
+    tracemalloc.start()
+    labelled.fit(Settings(0.3, 1.0))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < wide.data.nbytes
 
 
 UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
