@@ -1,16 +1,4 @@
-"""Converts checkpoints into this family, within it and out of it.
-
-    vocabless hashformer klein9692/hashformer-md5-proj converted/
-    vocabless encoder google-bert/bert-base-uncased words/ --variant hashformer-lsh-proj-base
-    vocabless onnx runs/mine onnx/
-    vocabless space runs/mine page/
-    vocabless search docs/ page/
-    vocabless javascript hashgram-tiny-sentence encoder/
-    vocabless hub runs/mine me/mine --push
-
-`vocabless VERB --help` explains a verb and its options. SOURCE is a folder or a Hub id. TARGET is a new or an empty
-folder, or any folder with --overwrite; with `--push` it is a repository.
-"""
+"""The verbs of `vocabless` that convert checkpoints into this family, within it and out of it."""
 # ruff: noqa: T201 (a command prints its output)
 
 import argparse
@@ -22,7 +10,6 @@ from typing import Any
 import vocabless.command_environment  # noqa: F401 (before torch)
 from vocabless.exit_with_message import exit_with_message
 
-PROGRAM = "vocabless"
 OF_PAGE = "The page is in {target}."
 
 
@@ -68,38 +55,30 @@ VERBS = {
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the command on its arguments; a user's mistake ends it with one sentence."""
+    """Runs a verb, the first argument, on the others; a user's mistake ends it with one sentence."""
     argv = sys.argv[1:] if argv is None else argv
-    with exit_with_message(" ".join([PROGRAM, *argv[:1]]), argv, continues=False):
-        parser, module = _parser(argv)
-        arguments = parser.parse_args(argv)
+    name = next(iter(argv), "")
+    with exit_with_message(f"vocabless {name}", argv, continues=False):
+        if name not in VERBS:
+            raise ValueError(f"unknown verb {name!r}; choose one of {', '.join(VERBS)}.")
+        verb, module = VERBS[name], importlib.import_module(f"vocabless.conversion.{name}")
+        arguments = _parser(name, verb, module).parse_args(argv[1:], argparse.Namespace(verb=name))
         from vocabless.loading import find_model
-        from vocabless.saving.targets import write_target  # both take seconds: not for the list of verbs
+        from vocabless.saving.targets import write_target  # both take seconds: not for the help
 
         arguments.source = arguments.source and find_model(arguments.source)
-        verb = VERBS[arguments.verb]
         report = write_target(arguments, module.write, "space" if verb.pushed == "Space" else "model")
     print(*filter(None, (report, verb.last_line.format(target=arguments.target))), sep="\n")
 
 
-def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Any]:
-    """Returns the parser and the module of the verb in `argv`; the parser declares the arguments of this verb only."""
-    chosen = next((argument for argument in argv if not argument.startswith("-")), None)
-    if chosen is not None and chosen not in VERBS:
-        raise ValueError(f"unknown verb {chosen!r}; choose one of {', '.join(VERBS)}.")
-    module: Any = importlib.import_module(f"vocabless.conversion.{chosen}") if chosen else None
+def _parser(name: str, verb: Verb, module: Any) -> argparse.ArgumentParser:
     as_written = argparse.RawDescriptionHelpFormatter  # keeps the line breaks of a docstring
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=as_written)
-    subparsers = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
-    for name, verb in VERBS.items():
-        description = module.__doc__ if name == chosen else None
-        subparser = subparsers.add_parser(name, help=verb.help, description=description, formatter_class=as_written)
-        if name == chosen:
-            if verb.source:
-                subparser.add_argument("source", metavar="SOURCE", help=verb.source)
-            module.add_arguments(subparser)
-            _add_target(subparser, verb.pushed)
-    return parser, module
+    parser = argparse.ArgumentParser(f"vocabless {name}", description=module.__doc__, formatter_class=as_written)
+    if verb.source:
+        parser.add_argument("source", metavar="SOURCE", help=verb.source)
+    module.add_arguments(parser)
+    _add_target(parser, verb.pushed)
+    return parser
 
 
 def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:
@@ -117,4 +96,4 @@ def _add_target(parser: argparse.ArgumentParser, pushed: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    importlib.import_module("vocabless.__main__").main()
