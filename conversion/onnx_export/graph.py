@@ -219,19 +219,14 @@ def _no_warnings() -> Iterator[None]:
         logging.disable(disabled_level)
 
 
-def session_of(file: str | os.PathLike[str], num_threads: int, float_activations: bool = False) -> Any:
-    """Returns an onnxruntime session on the CPU, with so many threads for an operation.
-
-    With `float_activations`, 8-bit weights become floats before they are used, so that no activation is quantised.
-    """
+def session_of(graph: os.PathLike[str] | bytes, num_threads: int) -> Any:
+    """Returns an onnxruntime session of a file or its bytes on the CPU, with so many threads for an operation."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = num_threads
     options.log_severity_level = 3  # errors only
-    if float_activations:
-        options.add_session_config_entry("session.disable_quant_qdq", "1")
-    return onnxruntime.InferenceSession(os.fspath(file), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 def run_session(session: Any, blocks: Tensor) -> Sequence[Tensor]:

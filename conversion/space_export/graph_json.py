@@ -2,7 +2,6 @@
 # mypy: no-warn-return-any
 
 import re
-import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -118,30 +117,24 @@ def quantize(array: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], N
 
 
 def page_session(proto: Proto, bits: int) -> Any:
-    """Returns an onnxruntime session of a graph with the weights of a page; `bits` as in `to_json`.
+    """Returns an onnxruntime session of a graph with the 32-bit numbers that a page's weights stand for.
 
-    8-bit numbers are multiplied by their factors. Rows in 4 bits are the 32-bit numbers that they stand for.
+    `bits` is as in `to_json`.
     """
-    from onnx import ModelProto, helper, numpy_helper
+    from onnx import ModelProto, numpy_helper
 
     copy = ModelProto()
     copy.CopyFrom(proto)
     axes = {} if bits == 32 else int8_axes(proto)
     for tensor in [matrix for matrix in copy.graph.initializer if matrix.name in axes]:
-        name, axis = tensor.name, axes[tensor.name]
-        copy.graph.initializer.remove(tensor)
-        array = numpy_helper.to_array(tensor)
-        if bits == 4 and name.endswith(TABLE):
-            arrays: dict[str, NDArray[Any]] = {name: restore_rows(*quantize_rows(array))}
+        array, axis = numpy_helper.to_array(tensor), axes[tensor.name]
+        if bits == 4 and tensor.name.endswith(TABLE):
+            restored = restore_rows(*quantize_rows(array))
         else:
             numbers, factors = quantize(array, axis)
-            arrays = {f"{name}/int8": numbers, f"{name}/factors": factors}
-            copy.graph.node.insert(0, helper.make_node("DequantizeLinear", [*arrays], [name], axis=axis))
-        copy.graph.initializer.extend(numpy_helper.from_array(part, of) for of, part in arrays.items())
-    with tempfile.TemporaryDirectory() as temporary:
-        file = Path(temporary) / "model.onnx"
-        file.write_bytes(copy.SerializeToString())
-        return session_of(file, torch.get_num_threads(), float_activations=True)
+            restored = numbers * np.expand_dims(factors, 1 - axis)
+        tensor.CopyFrom(numpy_helper.from_array(restored, tensor.name))
+    return session_of(copy.SerializeToString(), torch.get_num_threads())
 
 
 def _fused_nodes(proto: Proto) -> list[Node]:
