@@ -16,8 +16,8 @@ from benchmarks.features import ASKED, qnli
 from benchmarks.measure import parser, write_record
 from benchmarks.search import Scores, bm25, both, coverage
 from vocabless.conversion.search import load_encoder
-from vocabless.conversion.search_export.fit import least_fit, meaningless_queries
 from vocabless.conversion.search_export.passage_index import build_index
+from vocabless.conversion.search_export.vectors import least_fit, meaningless_queries
 from vocabless.loading import default_encoder
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.tables import load_table

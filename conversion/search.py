@@ -23,11 +23,10 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx import check_packages
-from vocabless.conversion.search_export.contents import contents_of
 from vocabless.conversion.search_export.documents import Document, read_documents
-from vocabless.conversion.search_export.fit import least_fit
 from vocabless.conversion.search_export.passage_index import build_index
-from vocabless.conversion.search_export.passages import Passages, passages_of
+from vocabless.conversion.search_export.passages import Passages, contents_of, passages_of
+from vocabless.conversion.search_export.vectors import least_fit
 from vocabless.conversion.space_export.page import (
     PAGE,
     add_page_arguments,

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from vocabless.conversion.onnx_export.graph import INPUT, export
 from vocabless.conversion.onnx_export.sentence_encoder import with_vectors
 from vocabless.conversion.onnx_program.onnx_model import VECTORS, as_int8
-from vocabless.conversion.search_export.vectors import Vectors, in_own_space, principal_axes, recall, rotated
+from vocabless.conversion.search_export.vectors import Encode, Vectors, in_own_space, principal_axes, recall, rotated
 from vocabless.conversion.space_export.graph_json import page_session, to_json
 from vocabless.conversion.space_export.manifest import page_tokenizer
 from vocabless.conversion.space_export.page import check_size
@@ -26,7 +26,6 @@ BATCH = 64  # texts that are encoded at once
 USUAL_DIMENSIONS = 256  # at most, by default: on the passages' principal axes they lose less than 8 bits do
 SAMPLE, QUERIES = 2_000, 200  # passages and queries of the measured recall
 QUERY_WORDS = 8  # the first words of a passage are a query of the recall
-Encode = Callable[[Sequence[str]], Vectors]
 
 
 @dataclass(frozen=True)

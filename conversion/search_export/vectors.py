@@ -1,6 +1,9 @@
-"""Vectors of passages: fewer numbers without a loss, and the loss of still fewer and of 8 bits."""
+"""Vectors of passages: fewer numbers without a loss, the loss of still fewer and of 8 bits, and the least fit."""
 # mypy: no-warn-return-any
 
+import random
+import string
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -12,7 +15,10 @@ from torch import Tensor
 from vocabless.saving.sentence_modules import SentenceModules
 
 Vectors = NDArray[np.float32]
+Encode = Callable[[Sequence[str]], Vectors]
 NEAREST = 10  # passages that a recall counts
+USUAL_FIT = 0.2  # almost every question that a passage answers reaches it; see benchmarks/fits.py
+QUERIES, QUANTILE = 200, 0.99  # of queries without a meaning, and the share of them that must not fit
 
 
 def in_own_space(modules: SentenceModules, hidden_size: int) -> SentenceModules:
@@ -52,3 +58,30 @@ def recall(exact_queries: Vectors, exact: Vectors, queries: Vectors, vectors: ND
     pairs = (exact_queries @ exact.T, queries @ vectors.T.astype(np.float32) / np.where(lengths > 0, lengths, 1))
     nearest = [np.argsort(-scores, axis=1, kind="stable")[:, :NEAREST] for scores in pairs]
     return float(np.mean([len({*one} & {*other}) / len(one) for one, other in zip(*nearest, strict=True)]))
+
+
+def least_fit(encode: Encode, vectors: NDArray[np.int8] | Vectors) -> float:
+    """Returns the fit, 0–1, below which no passage answers a query: queries without a meaning fit less.
+
+    The fit is half of the similarity and half of the share of the query's words that the passage has, see
+    `browser/searcher.js`. Words that nobody knows have the first half alone, and it grows with the number of passages.
+    `vectors`, (n, D), have any length.
+    """
+    lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
+    units = vectors / np.where(lengths > 0, lengths, 1)[:, None]
+    nearest = (encode(meaningless_queries(QUERIES)) @ units.T.astype(np.float32)).max(axis=1)
+    return round(max(USUAL_FIT, float(np.quantile(nearest, QUANTILE)) / 2), 3)
+
+
+def meaningless_queries(count: int, seed: int = 0) -> list[str]:
+    """Returns queries of one or two words of 4 to 8 random letters.
+
+    >>> meaningless_queries(2)
+    ['bzmxvzj nhtqg', 'cbwioj']
+    """
+    chance = random.Random(seed)
+
+    def word() -> str:
+        return "".join(chance.choices(string.ascii_lowercase, k=chance.randint(4, 8)))
+
+    return [" ".join(word() for _ in range(chance.randint(1, 2))) for _ in range(count)]

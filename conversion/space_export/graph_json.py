@@ -132,7 +132,7 @@ def page_session(proto: Proto, bits: int) -> Any:
             restored = restore_rows(*quantize_rows(array))
         else:
             numbers, factors = quantize(array, axis)
-            restored = numbers * np.expand_dims(factors, 1 - axis)
+            restored = (numbers * np.expand_dims(factors, 1 - axis)).astype(np.float32)
         tensor.CopyFrom(numpy_helper.from_array(restored, tensor.name))
     return session_of(copy.SerializeToString(), torch.get_num_threads())
 

@@ -17,11 +17,24 @@ from vocabless.conversion import search
 from vocabless.conversion.__main__ import main
 from vocabless.conversion.search import cut
 from vocabless.conversion.search_export import passage_index
-from vocabless.conversion.search_export.contents import MOST_TITLES, contents_of
 from vocabless.conversion.search_export.documents import Document, read_documents
-from vocabless.conversion.search_export.fit import USUAL_FIT, least_fit, meaningless_queries
-from vocabless.conversion.search_export.passages import OVERLAP_UNITS, PASSAGE_UNITS, _units, passages_of
-from vocabless.conversion.search_export.vectors import in_own_space, principal_axes, recall, rotated
+from vocabless.conversion.search_export.passages import (
+    MOST_TITLES,
+    OVERLAP_UNITS,
+    PASSAGE_UNITS,
+    _units,
+    contents_of,
+    passages_of,
+)
+from vocabless.conversion.search_export.vectors import (
+    USUAL_FIT,
+    in_own_space,
+    least_fit,
+    meaningless_queries,
+    principal_axes,
+    recall,
+    rotated,
+)
 from vocabless.loading import ENCODERS
 from vocabless.saving.sentence_modules import SentenceModules, write_sentence_modules
 from vocabless.texts.documents import MOST_HEADING, Section
