@@ -125,11 +125,7 @@ def check_blocks(blocks: Tensor, block_size: int) -> None:
 
 
 def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
-    """Returns `value`, the front-end option called `name`.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
+    """Returns an option of the front end, called `name`. Raises ValueError if it is no integer from 1 to `limit`."""
     if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the front end got {name}={value!r}; give an integer from 1 to {limit}.")
     return value

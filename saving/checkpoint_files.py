@@ -89,11 +89,7 @@ def check_has_config(source: str) -> None:
 
 
 def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable[str]) -> None:
-    """Checks that a checkpoint has exactly the tensors that its model needs.
-
-    Raises:
-        ValueError: tensors are missing or unexpected; the message names them.
-    """
+    """Raises ValueError, which names them, if tensors that a checkpoint's model needs are missing or unexpected."""
     kinds = (("lacks the tensors", missing), ("has the unexpected tensors", unexpected))
     problems = [f"{problem} {shortened(', '.join(names))}" for problem, names in kinds if names]
     if problems:

@@ -103,11 +103,7 @@ def rows_fingerprint(rows: Iterable[Any]) -> str:
 
 
 def read_results(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Returns the results of a finished run; None if the run is not finished.
-
-    Raises:
-        ValueError: the file is damaged.
-    """
+    """Returns the results of a finished run; None if it is not finished. Raises ValueError if the file is damaged."""
     file = Path(folder) / RESULTS
     return read_json(file, "remove it and give the same command again") if file.is_file() else None
 

@@ -14,11 +14,7 @@ File = str | os.PathLike[str] | None
 
 
 def read_ngrams(file: File) -> list[str] | None:
-    """Returns the n-grams of a JSON file, or None if `file` is None.
-
-    Raises:
-        ValueError: the file is not a JSON list of str.
-    """
+    """Returns the n-grams of a JSON file; None without a file. Raises ValueError if it is not a JSON list of str."""
     if file is None:
         return None
     ngrams = json.loads(Path(file).read_text(encoding="utf-8"))

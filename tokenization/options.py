@@ -26,11 +26,7 @@ def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mappi
 
 
 def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
-    """Returns `value`, the option `name` of a splitter or coder.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
+    """Returns the option `name` of a splitter or coder. Raises ValueError if it is no integer from 1 to `limit`."""
     if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
     return value

@@ -100,11 +100,7 @@ def flag(default: Any, help: str, **metadata: Any) -> Any:
 
 
 def check_limits(arguments: Any) -> None:
-    """Checks each field of a dataclass of flags that has a limit; None is always allowed.
-
-    Raises:
-        ValueError: a value is outside its limits.
-    """
+    """Raises ValueError if a field of a dataclass of flags is outside its limits; None is always allowed."""
     for field in dataclasses.fields(arguments):
         limit, value = field.metadata.get("limit") or TRAINER_LIMITS.get(field.name), getattr(arguments, field.name)
         if limit is not None and value is not None and not limit.allows(value):

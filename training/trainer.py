@@ -149,11 +149,7 @@ class ResumableTrainer(Trainer):
         return metrics
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
-        """Runs one training step, see `Trainer.training_step`.
-
-        Raises:
-            ValueError: the loss is not finite.
-        """
+        """Runs one training step, see `Trainer.training_step`. Raises ValueError if the loss is not finite."""
         loss = super().training_step(model, inputs, num_items_in_batch)
         if not math.isfinite(loss.item()):
             last = next(reversed(list_checkpoints(self._folder)), None)

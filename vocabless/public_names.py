@@ -34,11 +34,7 @@ def has_path_shape(source: str) -> bool:
 
 
 def model_of_run(name: str) -> str:
-    """Returns the folder of the only model in the folder of a run; any other name as it is.
-
-    Raises:
-        ValueError: the run has several models.
-    """
+    """Returns the only model in the folder of a run; any other name as it is. Raises ValueError for several models."""
     folder = Path(name)
     if not folder.is_dir() or (folder / "config.json").exists():
         return name

@@ -204,11 +204,7 @@ def list_variants() -> list[str]:
 
 
 def find_variant(name: str | Variant) -> Variant:
-    """Returns the variant of that name; a row is returned as it is.
-
-    Raises:
-        ValueError: there is none; similar names are listed.
-    """
+    """Returns the variant of that name, or a row as it is. Raises ValueError, with similar names, if there is none."""
     if isinstance(name, Variant):
         return name
     check_known("variant", [name], VARIANTS)

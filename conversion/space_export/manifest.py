@@ -43,11 +43,7 @@ PAIRS = [
 
 
 def task_of(model: PreTrainedModel) -> str:
-    """Returns the task of a model's head, by the page's name.
-
-    Raises:
-        ValueError: the page cannot show this head.
-    """
+    """Returns the task of a model's head, by the page's name. Raises ValueError if the page cannot show this head."""
     head, config = type(model).__name__, cast(Any, model.config)
     if head == "VocablessForSequenceClassification":
         usual = "regression" if config.num_labels == 1 else "single_label_classification"
