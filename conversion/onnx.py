@@ -113,9 +113,9 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
 
 
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:
-    """Writes inference.json, the files that the tokenizer itself needs, and perhaps the program.
+    """Writes inference.json, the files that the tokenizer itself needs, and perhaps the program; returns the settings.
 
-    Returns the settings. They and the graphs in the folder get the same id.
+    They and the graphs in the folder get the same id.
     """
     settings, graphs = inference_settings(model, tokenizer), sorted(folder.glob("*.onnx"))
     tokenizer.save_vocabulary(str(folder))

@@ -58,12 +58,8 @@ def save_checkpoint(
 ) -> None:
     """Writes weights (safetensors), code and tokenizer into a folder, whole, see `atomic_folder`.
 
-    Args:
-        model: a model of this family, or a stock model.
-        tokenizer: the model's tokenizer.
-        folder: files of the same names in it are replaced.
-        state_dict: all weights, if `model` itself holds only a part of them (FSDP, DeepSpeed).
-        write_more: writes further files and folders into the temporary folder.
+    Files of the same names are replaced. `state_dict` has all weights, if the model, of this family or stock, itself
+    holds only a part of them (FSDP, DeepSpeed). `write_more` writes further files into the temporary folder.
     """
     with atomic_folder(Path(folder)) as temporary:
         model.save_pretrained(temporary, state_dict=state_dict)  # ties the weights to their settings
@@ -73,13 +69,10 @@ def save_checkpoint(
 
 
 def load_checkpoint(source: str) -> tuple[PreTrainedModel, VocablessTokenizer]:
-    """Returns the model of a checkpoint, with the head that it was saved with, and its tokenizer.
+    """Returns the model of a checkpoint, a folder or a Hub id, with the head that it was saved with, and its tokenizer.
 
     The model holds the tensors of the file, in the precision that the configuration names. No code of the checkpoint
     runs.
-
-    Args:
-        source: a folder or a Hub id.
 
     Raises:
         ValueError: the checkpoint is not complete or not of this family, or the tokenizer does not fit the model.

@@ -32,12 +32,9 @@ HUB_ARGUMENTS = (
 def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any]) -> Iterator[None]:
     """Prepares an output folder for a run and keeps other commands out of it within a `with` block.
 
-    Creates a new folder, or accepts one that the same arguments and data have started or finished. The lock ends with
-    the process, also if it is killed; the file stays. Processes that this one starts do not hold it.
-
-    Args:
-        folder: output folder; it is created if it does not exist.
-        arguments: what identifies the run, its data as `rows_fingerprint`. `run.json` of a new folder holds them.
+    Creates a new folder, or accepts one that the same arguments have started or finished. They identify the run, its
+    data as `rows_fingerprint`, and `run.json` holds them. The lock ends with the process, also if it is killed; the
+    file stays. Processes that this one starts do not hold it.
 
     Raises:
         ValueError: the folder cannot be written, is in use, or holds a run with other arguments (they are named), a
@@ -77,10 +74,7 @@ def locked_run_folder(folder: str | os.PathLike[str], arguments: dict[str, Any])
 def nearest_folder(path: Path, what: str) -> Path:
     """Returns a folder that exists or is to be made, or else its nearest parent that exists.
 
-    `what` names the folder in the message.
-
-    Raises:
-        ValueError: the one that is returned would be a file or a broken link.
+    Raises ValueError, which calls the folder `what`, if the one that is returned would be a file or a broken link.
     """
     nearest = next(folder for folder in (path, *path.absolute().parents) if os.path.lexists(folder))
     if not nearest.is_dir():

@@ -26,12 +26,9 @@ SENTENCE_FILES = (
 def write_sentence_modules(folder: Path, *, weight: Tensor, bias: Tensor, teacher_mean: Tensor | None = None) -> None:
     """Writes the modules that follow the encoder into its folder: pooling, a dense layer, division by the length.
 
-    Args:
-        folder: of the checkpoint.
-        weight: of the dense layer, (vector size, hidden size).
-        bias: of the dense layer, (vector size,).
-        teacher_mean: (vector size,) what was taken from the teacher's vectors of length 1 before the student learned
-            them. Take it from others of the teacher's vectors, to compare them with the student's. None writes none.
+    The weight of the dense layer is (vector size, hidden size), its bias (vector size,). `teacher_mean`, (vector
+    size,), was taken from the teacher's vectors of length 1 before the student learned them. Take it from others of the
+    teacher's vectors, to compare them with the student's. None writes none.
     """
     vector_size, hidden_size = weight.shape
     types = {"": "Transformer", POOLING: "Pooling", DENSE: "Dense", NORMALIZE: "Normalize"}

@@ -15,11 +15,7 @@ def markdown_table(
 ) -> str:
     """Returns a Markdown table whose first `num_texts` columns are texts, and the others numbers, on the right.
 
-    Args:
-        header: one cell for each column.
-        rows: as many cells each.
-        num_texts: see above.
-        aligned: whether the cells of a column have the same width, to be read in a terminal.
+    If it is `aligned`, the cells of a column have the same width, to be read in a terminal.
 
     >>> print(markdown_table(["model", "MB"], [["uno", "0.3"]]))
     | model | MB |

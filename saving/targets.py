@@ -22,12 +22,8 @@ from vocabless.whole_folders import atomic_folder
 def check_target(target: str | os.PathLike[str], overwrite: bool = False, sources: Iterable[str] = ()) -> Path:
     """Returns the path of a target folder, which does not exist yet, is empty or may be overwritten. Changes nothing.
 
-    What a conversion that was killed has left there does not count.
-
-    Args:
-        target: the folder.
-        overwrite: whether it may hold files.
-        sources: files and folders that are read, or Hub ids. The target may hold none of their files.
+    What a conversion that was killed has left there does not count. `sources` are files and folders that are read, or
+    Hub ids: the target may hold none of their files.
 
     Raises:
         ValueError: the folder holds files or cannot be written, or the path is a file or a broken link.
@@ -68,15 +64,13 @@ def _holds_files_of(target: Path, source: Path) -> bool:
 def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_type: str = "model") -> str:
     """Writes files into the target folder of a conversion, or with --push uploads them to the Hub.
 
-    The files are written into a temporary folder first, so that a mistake leaves nothing in the target.
+    The files are written into a temporary folder first, so that a mistake leaves nothing in the target. Returns the
+    report, and with --push the address.
 
     Args:
         arguments: of the verb. `target` and `overwrite` are read, what names files, and --push if the verb has it.
         write: writes the files for the arguments into an existing, empty folder, and may return a report.
         repo_type: see `check_upload`.
-
-    Returns:
-        The report, and with --push the address.
 
     Raises:
         ValueError: see `check_target`, `check_space` and `check_upload`; or the upload failed.

@@ -83,20 +83,13 @@ def upload(
     branch: str = "main",
     repo_type: str = "model",
 ) -> str:
-    """Commits a folder to a repository and creates the repository if needed; returns its address and commit.
+    """Commits a folder to a repository, which is created if needed, like the branch; returns its address and commit.
 
-    A second commit lets the examples in a model card load the first one: without a revision, transformers prints
-    four lines for each file of code that it downloads.
+    A second commit lets the examples in a model card load the first one: without a revision, transformers prints four
+    lines for each file of code that it downloads.
 
-    Args:
-        folder: all files of a page are uploaded; of a checkpoint its weights, code, tokenizer, card, results,
-            sentence-transformers modules and ONNX graphs, see `UPLOADED_FILES`, and nothing else.
-        repo_id: see `check_upload`.
-        message: of the commit.
-        token: see `check_upload`.
-        private: whether a new repository is private; None is the account's default.
-        branch: of the commit, created if needed.
-        repo_type: see `check_upload`.
+    All files of a page are uploaded; of a checkpoint `UPLOADED_FILES`, and nothing else. `private` is of a new
+    repository; None is the account's default. See `check_upload` for the other arguments.
 
     Raises:
         ValueError: the upload failed.

@@ -24,13 +24,8 @@ _LARGER = {
 def decoded(data: bytes, encoding: str, may_declare: bool = False) -> str:
     r"""Returns the text of a file by its byte order mark, or its declaration, or as UTF-8, or in the given encoding.
 
-    Args:
-        data: the bytes.
-        encoding: of a file that says nothing of it and is not UTF-8.
-        may_declare: whether the file may have an XML declaration or `<meta charset=…>`.
-
-    Raises:
-        UnicodeDecodeError: it is in none of these encodings.
+    A declaration is that of XML or `<meta charset=…>`, in a file that `may_declare`. Raises UnicodeDecodeError if the
+    text is in none of these encodings.
 
     >>> decoded(b'<meta charset="latin1">caf\xe9', "utf-8", may_declare=True)[-4:]
     'café'

@@ -224,9 +224,7 @@ class ResumableTrainer(Trainer):
 class _Checkpoints(TrainerCallback):
     """Keeps checkpoints that are whole, tells the epoch to the training set, and checks each evaluation.
 
-    Args:
-        limit: checkpoints to keep, see `remove_old_checkpoints`.
-        totals: returns what the training has taken.
+    `limit` is that of `remove_old_checkpoints`; `totals` returns what the training has taken.
     """
 
     def __init__(self, limit: int | None, totals: Callable[[], Totals]) -> None:

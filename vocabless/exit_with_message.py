@@ -16,13 +16,9 @@ INTERRUPTED = 130  # exit status after Ctrl-C
 class exit_with_message:
     """Ends the command with one sentence if the user made a mistake or a file cannot be used, and after Ctrl-C.
 
-    The name of the command is the first word of the sentence. Characters that the output cannot encode are printed as
-    escapes.
-
-    Args:
-        command: its name.
-        words: of the command, which may name folders; None are those of this process.
-        continues: whether the same command again continues its work, or begins anew.
+    The name of the command is the first word of the sentence. Its `words`, None are those of this process, may name
+    folders. `continues` says whether the same command again continues its work, or begins anew. Characters that the
+    output cannot encode are printed as escapes.
     """
 
     def __init__(self, command: str, words: Sequence[str] | None = None, continues: bool = True) -> None:

@@ -71,13 +71,10 @@ STOCK_SHAPES: dict[str, StockShape] = {shape.name: shape for shape in _ROWS}
 def load_shape_config(
     name: str | StockShape, vocab_size: int, max_length: int | None = None, **kwargs: Any
 ) -> PreTrainedConfig:
-    """Returns the configuration of a stock shape.
+    """Returns the configuration of a stock shape, a key of `STOCK_SHAPES` or a row.
 
-    Args:
-        name: a key of `STOCK_SHAPES`, or a row.
-        vocab_size: rows of the word table. CANINE has none.
-        max_length: tokens of a sequence; None is the shape's own length.
-        kwargs: other arguments of the configuration, for instance `num_labels=3`.
+    `vocab_size` is the number of rows of the word table, which CANINE lacks. `max_length` is in tokens of a sequence;
+    None is the shape's own. `kwargs` are other arguments of the configuration, for instance `num_labels=3`.
     """
     shape = find_stock_shape(name)
     if shape.encoder == "canine":

@@ -26,14 +26,12 @@ _LAST = {CONFIG_NAME, SETTINGS}  # files of settings
 
 @contextmanager
 def atomic_folder(folder: Path, removes_left_over: bool = True) -> Iterator[Path]:
-    """Yields a temporary folder in `folder`, which it creates if needed.
+    """Yields a temporary folder in `folder`, which it creates if needed, and moves the files when the block ends.
 
-    When the block ends without an error, the files are moved into `folder`, then weights, then their settings; others
-    there stay.
-
-    So an interrupted block leaves no partial file, and a folder with new settings has all other files. A process that
-    is killed leaves the temporary folder, whose name begins with `UNFINISHED`. The next call removes it, unless
-    `removes_left_over` is false because another process may write at the same time.
+    Weights are moved last but for their settings; other files of `folder` stay. So an interrupted block leaves no
+    partial file, and a folder with new settings has all other files. A process that is killed leaves the temporary
+    folder, whose name begins with `UNFINISHED`. The next call removes it, unless `removes_left_over` is false because
+    another process may write at the same time.
 
     Raises:
         ValueError: `folder` has a folder where a file is to be written, or the reverse; nothing was moved.

@@ -105,13 +105,10 @@ def output_names(model: PreTrainedModel) -> list[str]:
 
 
 def embed_distinct(front_end: UnitFrontEnd, blocks: Tensor) -> tuple[Tensor, int]:
-    """Returns what `front_end(blocks)` returns for (…, K) int64, but the graph embeds each distinct unit only once.
+    """Returns what `front_end(blocks)` returns for (…, K) int64, and the length of the longest unit in elements.
 
-    A traced front end embeds every token up to the end of its block, which takes longer than the encoder.
-
-    Returns:
-        The embeddings, and the length of the longest unit in elements, at least `traced_length`; K if units are not
-        cut.
+    The graph embeds each distinct unit once. A traced front end would embed every token up to the end of its block,
+    which takes longer than the encoder. The length is at least `traced_length`; K if units are not cut.
     """
     units = front_end.replace_special_tokens(blocks).flatten(0, -2)
     if front_end.traced_length is not None:
@@ -173,10 +170,7 @@ def example_blocks(model: PreTrainedModel) -> Tensor:
 
 
 def remove_debug_info(proto: Proto) -> Proto:
-    """Removes stack traces, documentation and inferred shapes in place, and returns `proto`.
-
-    They can be larger than a small model.
-    """
+    """Removes stack traces, documentation and inferred shapes, often larger than a small model; returns `proto`."""
     graph = proto.graph
     del graph.value_info[:]
     for part in (proto, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
