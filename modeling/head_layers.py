@@ -163,12 +163,9 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Te
 def split_pairs(inputs: Inputs) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
-    A single text is a pair whose second sequence is [CLS] alone. Positions are not used, because the tokens of each
-    sequence are numbered anew.
-
-    Returns:
-        Inputs without token types and positions: all first sequences and then all second ones, (2B, T, …). T is the
-        longest sequence, or S in a compiled graph.
+    A single text is a pair whose second sequence is [CLS] alone. Returned are all first sequences and then all second
+    ones, (2B, T, …), without token types and positions, because tokens are numbered anew. T is the longest sequence, or
+    S in a compiled graph.
 
     Raises:
         ValueError: the texts cannot be told apart.

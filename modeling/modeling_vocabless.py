@@ -28,7 +28,7 @@ from .front_ends import build_front_end
 from .head_layers import Inputs, PooledHead, PredictionTransform, token_loss
 from .pretrained_model import VocablessPreTrainedModel, logger
 from .sentences import BlockArray, Logits, read_with_sentences
-from .stock_encoders import arguments_of, build_encoder, max_tokens, min_tokens, pad_to_minimum_length
+from .stock_encoders import arguments_of, build_encoder, max_tokens, pad_to_minimum_length
 
 NUM_CORRUPTIONS = 3  # intact, shuffled, replaced
 WHOLE_TEXTS = (
@@ -56,7 +56,7 @@ class VocablessModel(VocablessPreTrainedModel):
         self.front_end.check_encoder(config.encoder_config)
         self.encoder = build_encoder(config)
         self.max_tokens = min(max_tokens(self.encoder), self.front_end.max_tokens or sys.maxsize)
-        self._min_tokens = min_tokens(self.encoder)
+        self._min_tokens = getattr(self.encoder.config, "downsampling_rate", 1)  # of CANINE
         self.encoder_arguments = sorted(arguments_of(self.encoder))  # a set would pickle differently in each process
         self.post_init()
 

@@ -140,14 +140,8 @@ def hash_vectors(hashes: Tensor, seeds: Tensor) -> Tensor:
     """Multiplies hashes by the seeds: the vectors P of EELBERT 3.2, step 3, before the division by B/2, plus ⌊B/2⌋.
 
     The paper computes P = s ⊗ h, P %= B, P −= (P > B/2)·B. B is odd, so P + ⌊B/2⌋ is (s ⊗ h + ⌊B/2⌋) mod B.
-    `scale_to_unit` subtracts ⌊B/2⌋ again.
-
-    Args:
-        hashes: s, (…) int64, values 0 to B − 1; 0 gives P = 0.
-        seeds: h, (D,) int64, values 1 to B − 1.
-
-    Returns:
-        P + ⌊B/2⌋, (…, D) int64, values 0 to B − 1.
+    `scale_to_unit` subtracts ⌊B/2⌋ again. Hashes s are (…) int64, 0 to B − 1, where 0 gives P = 0; seeds h are (D,)
+    int64, 1 to B − 1. The result is (…, D) int64, 0 to B − 1.
     """
     return (hashes.unsqueeze(-1) * seeds + MODULUS // 2) % MODULUS
 

@@ -61,11 +61,6 @@ def max_tokens(encoder: PreTrainedModel) -> int:
     return min((limit for limit in limits if limit > 0), default=sys.maxsize)
 
 
-def min_tokens(encoder: PreTrainedModel) -> int:
-    """Returns the shortest sequence that the encoder reads: for CANINE its downsampling rate, for others 1."""
-    return getattr(encoder.config, "downsampling_rate", 1)
-
-
 def pad_to_minimum_length(inputs: dict[str, Tensor], minimum: int) -> dict[str, Tensor]:
     """Pads the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D), to at least `minimum` tokens."""
     embeddings = inputs["inputs_embeds"]

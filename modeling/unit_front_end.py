@@ -80,10 +80,7 @@ class UnitCache:
 
     After a call in which it has grown beyond its limit, the cache is emptied. The environment variable
     `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is kept between calls. Threads may share
-    it: no call changes or removes an entry that another one reads.
-
-    Args:
-        dtype: type of the hashes.
+    it: no call changes or removes an entry that another one reads. `dtype` is the type of the hashes.
 
     Raises:
         ValueError: `VOCABLESS_CACHED_MIB` is no number.

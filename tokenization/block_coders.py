@@ -256,10 +256,7 @@ def special_blocks(block_size: int) -> Elements:
 def unpack(packed: Bytes, pads: bool, dtype: type[np.integer[Any]] = np.int64) -> NDArray[Any]:
     """Returns the elements of packed blocks, (…, K) of this type: byte value b → b + 5, padding → 0.
 
-    Args:
-        packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
-        pads: see `BlockCoder`.
-        dtype: of the elements.
+    `packed` is what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if the coder `pads`.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
     [[102, 120, 0]]

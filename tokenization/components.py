@@ -40,11 +40,7 @@ def read_subword(file: File, reader: str = "the subword splitter") -> Tokenizer:
 
 
 def subword_of(splitter: Any, coder: Any, file: File) -> Tokenizer | None:
-    """Returns the tokenizer that the splitter `subword` or one of `PIECE_CODERS` reads; None if neither is there.
-
-    Raises:
-        ValueError: see `read_subword`.
-    """
+    """Returns the tokenizer that the splitter or the coder reads, see `read_subword`; None if neither reads one."""
     if splitter == "subword":
         return read_subword(file)
     return read_subword(file, f"the coder {coder}") if coder in (*PIECE_CODERS,) else None
@@ -60,11 +56,9 @@ def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any
 
 
 def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raises ValueError if a special token is none of the five, because a new one would need an id.
+    """Raises ValueError if a special token is none of the five `names`, because a new one would need an id.
 
-    Args:
-        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
-        names: the names of the five special tokens.
+    `tokens` is what a caller gives, by the names that the library has for special tokens. Others are ignored.
     """
     for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
         value = tokens.get(key) or []

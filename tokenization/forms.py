@@ -113,12 +113,7 @@ SAME_LETTERS: Rules = (("\u06a9", "\u0643"), ("\u06cc", "\u064a"))  # keheh is k
 FIRST_FORMS = Forms(LOOK_ALIKES, (), (("", ((f"[{INVISIBLE}{POINTS}]|{YO}", ""), *SAME_LETTERS)),))
 
 
-def compose(text: str) -> str:
-    """Returns the canonical composition (NFC) of a text in linear time."""
-    return normal_form(text, "NFC")
-
-
-def normal_form(text: str, form: Literal["NFC", "NFKD"]) -> str:
+def normal_form(text: str, form: Literal["NFC", "NFKD"] = "NFC") -> str:
     """Returns a text in a normal form of Unicode in linear time.
 
     `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 
 import regex
 
-from .forms import compose, normal_form
+from .forms import normal_form
 from .options import check_integer
 from .scripts import CONTINUES, HAS_NO_WORDS, MAY_LACK_SPACES, SPACE, WORD, ZEROS, script_runs
 from .second_forms import FORMS, check_forms
@@ -89,8 +89,8 @@ class Splitter:
         """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
         if unit.isascii() or isinstance(unit, bytes):
             return unit.lower() if self.lowercase else unit
-        unit = compose(unit)
-        return compose(unit.lower()) if self.lowercase else unit
+        unit = normal_form(unit)
+        return normal_form(unit.lower()) if self.lowercase else unit
 
     def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
         """Returns each unit normalised."""
@@ -155,7 +155,7 @@ class WordSplitter(_RunSplitter):
         if not self._forms or unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = self._forms.fold_unit(normal_form(unit, "NFKD"))
-        return compose(text.lower() if self.lowercase else text)
+        return normal_form(text.lower() if self.lowercase else text)
 
     def _folded(self, text: str) -> str:
         return self._forms.fold_text(text) if self._forms else text
@@ -273,12 +273,10 @@ class ByteSplitter(Splitter):
 
 
 class SubwordSplitter(Splitter):
-    """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
+    """The tokens of a WordPiece, BPE or Unigram `tokenizers.Tokenizer`; a token's text is the unit.
 
     The text has the mark of its place, such as "##" of WordPiece and "Ġ" of BPE. Coders and front ends hash it, too.
-
-    Args:
-        tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
+    The tokenizer's post-processor, padding and truncation are not used.
     """
 
     def __init__(self, tokenizer: Any) -> None:  # tokenizers.Tokenizer
@@ -315,12 +313,7 @@ class SubwordSplitter(Splitter):
 
 
 class MaskSplitter(Splitter):
-    """Makes each mask token in a text a unit, `MASK_UNIT`, and cuts the texts around it with another splitter.
-
-    Args:
-        splitter: cuts the other texts.
-        mask: the name of the mask token, for instance "[MASK]".
-    """
+    """Makes each mask token in a text, such as "[MASK]", a unit, `MASK_UNIT`; `splitter` cuts the texts around it."""
 
     def __init__(self, splitter: Splitter, mask: str) -> None:
         super().__init__(lowercase=splitter.lowercase)

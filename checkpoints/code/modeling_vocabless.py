@@ -156,11 +156,7 @@ def check_blocks(blocks: Tensor, block_size: int) -> None:
 
 
 def check_positive(name: str, value: int, limit: int = MAX_ROWS) -> int:
-    """Returns `value`, the front-end option called `name`.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
+    """Returns an option of the front end, called `name`. Raises ValueError if it is no integer from 1 to `limit`."""
     if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the front end got {name}={value!r}; give an integer from 1 to {limit}.")
     return value
@@ -604,10 +600,7 @@ class UnitCache:
 
     After a call in which it has grown beyond its limit, the cache is emptied. The environment variable
     `VOCABLESS_CACHED_MIB` sets this limit, by default 64 MiB; with 0 nothing is kept between calls. Threads may share
-    it: no call changes or removes an entry that another one reads.
-
-    Args:
-        dtype: type of the hashes.
+    it: no call changes or removes an entry that another one reads. `dtype` is the type of the hashes.
 
     Raises:
         ValueError: `VOCABLESS_CACHED_MIB` is no number.
@@ -909,14 +902,8 @@ def hash_vectors(hashes: Tensor, seeds: Tensor) -> Tensor:
     """Multiplies hashes by the seeds: the vectors P of EELBERT 3.2, step 3, before the division by B/2, plus ⌊B/2⌋.
 
     The paper computes P = s ⊗ h, P %= B, P −= (P > B/2)·B. B is odd, so P + ⌊B/2⌋ is (s ⊗ h + ⌊B/2⌋) mod B.
-    `scale_to_unit` subtracts ⌊B/2⌋ again.
-
-    Args:
-        hashes: s, (…) int64, values 0 to B − 1; 0 gives P = 0.
-        seeds: h, (D,) int64, values 1 to B − 1.
-
-    Returns:
-        P + ⌊B/2⌋, (…, D) int64, values 0 to B − 1.
+    `scale_to_unit` subtracts ⌊B/2⌋ again. Hashes s are (…) int64, 0 to B − 1, where 0 gives P = 0; seeds h are (D,)
+    int64, 1 to B − 1. The result is (…, D) int64, 0 to B − 1.
     """
     return (hashes.unsqueeze(-1) * seeds + MODULUS // 2) % MODULUS
 
@@ -1318,12 +1305,9 @@ def mean_state(hidden_states: Tensor, attention_mask: Tensor | None) -> tuple[Te
 def split_pairs(inputs: Inputs) -> Inputs:
     """Makes two sequences of each pair, [CLS] a [SEP] b [SEP]: [CLS] a [SEP] and [CLS] b [SEP].
 
-    A single text is a pair whose second sequence is [CLS] alone. Positions are not used, because the tokens of each
-    sequence are numbered anew.
-
-    Returns:
-        Inputs without token types and positions: all first sequences and then all second ones, (2B, T, …). T is the
-        longest sequence, or S in a compiled graph.
+    A single text is a pair whose second sequence is [CLS] alone. Returned are all first sequences and then all second
+    ones, (2B, T, …), without token types and positions, because tokens are numbered anew. T is the longest sequence, or
+    S in a compiled graph.
 
     Raises:
         ValueError: the texts cannot be told apart.
@@ -1674,11 +1658,6 @@ def max_tokens(encoder: PreTrainedModel) -> int:
     return min((limit for limit in limits if limit > 0), default=sys.maxsize)
 
 
-def min_tokens(encoder: PreTrainedModel) -> int:
-    """Returns the shortest sequence that the encoder reads: for CANINE its downsampling rate, for others 1."""
-    return getattr(encoder.config, "downsampling_rate", 1)
-
-
 def pad_to_minimum_length(inputs: dict[str, Tensor], minimum: int) -> dict[str, Tensor]:
     """Pads the encoder's inputs, (B, S) each and `inputs_embeds` (B, S, D), to at least `minimum` tokens."""
     embeddings = inputs["inputs_embeds"]
@@ -1751,7 +1730,7 @@ class VocablessModel(VocablessPreTrainedModel):
         self.front_end.check_encoder(config.encoder_config)
         self.encoder = build_encoder(config)
         self.max_tokens = min(max_tokens(self.encoder), self.front_end.max_tokens or sys.maxsize)
-        self._min_tokens = min_tokens(self.encoder)
+        self._min_tokens = getattr(self.encoder.config, "downsampling_rate", 1)  # of CANINE
         self.encoder_arguments = sorted(arguments_of(self.encoder))  # a set would pickle differently in each process
         self.post_init()
 

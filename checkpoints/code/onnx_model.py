@@ -208,11 +208,7 @@ def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mappi
 
 
 def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
-    """Returns `value`, the option `name` of a splitter or coder.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
+    """Returns the option `name` of a splitter or coder. Raises ValueError if it is no integer from 1 to `limit`."""
     if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
     return value
@@ -377,12 +373,7 @@ SAME_LETTERS: Rules = (("\u06a9", "\u0643"), ("\u06cc", "\u064a"))  # keheh is k
 FIRST_FORMS = Forms(LOOK_ALIKES, (), (("", ((f"[{INVISIBLE}{POINTS}]|{YO}", ""), *SAME_LETTERS)),))
 
 
-def compose(text: str) -> str:
-    """Returns the canonical composition (NFC) of a text in linear time."""
-    return normal_form(text, "NFC")
-
-
-def normal_form(text: str, form: Literal["NFC", "NFKD"]) -> str:
+def normal_form(text: str, form: Literal["NFC", "NFKD"] = "NFC") -> str:
     """Returns a text in a normal form of Unicode in linear time.
 
     `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
@@ -589,8 +580,8 @@ class Splitter:
         """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
         if unit.isascii() or isinstance(unit, bytes):
             return unit.lower() if self.lowercase else unit
-        unit = compose(unit)
-        return compose(unit.lower()) if self.lowercase else unit
+        unit = normal_form(unit)
+        return normal_form(unit.lower()) if self.lowercase else unit
 
     def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
         """Returns each unit normalised."""
@@ -655,7 +646,7 @@ class WordSplitter(_RunSplitter):
         if not self._forms or unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = self._forms.fold_unit(normal_form(unit, "NFKD"))
-        return compose(text.lower() if self.lowercase else text)
+        return normal_form(text.lower() if self.lowercase else text)
 
     def _folded(self, text: str) -> str:
         return self._forms.fold_text(text) if self._forms else text
@@ -773,12 +764,10 @@ class ByteSplitter(Splitter):
 
 
 class SubwordSplitter(Splitter):
-    """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
+    """The tokens of a WordPiece, BPE or Unigram `tokenizers.Tokenizer`; a token's text is the unit.
 
     The text has the mark of its place, such as "##" of WordPiece and "Ġ" of BPE. Coders and front ends hash it, too.
-
-    Args:
-        tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
+    The tokenizer's post-processor, padding and truncation are not used.
     """
 
     def __init__(self, tokenizer: Any) -> None:  # tokenizers.Tokenizer
@@ -815,12 +804,7 @@ class SubwordSplitter(Splitter):
 
 
 class MaskSplitter(Splitter):
-    """Makes each mask token in a text a unit, `MASK_UNIT`, and cuts the texts around it with another splitter.
-
-    Args:
-        splitter: cuts the other texts.
-        mask: the name of the mask token, for instance "[MASK]".
-    """
+    """Makes each mask token in a text, such as "[MASK]", a unit, `MASK_UNIT`; `splitter` cuts the texts around it."""
 
     def __init__(self, splitter: Splitter, mask: str) -> None:
         super().__init__(lowercase=splitter.lowercase)
@@ -1133,10 +1117,7 @@ def special_blocks(block_size: int) -> Elements:
 def unpack(packed: Bytes, pads: bool, dtype: type[np.integer[Any]] = np.int64) -> NDArray[Any]:
     """Returns the elements of packed blocks, (…, K) of this type: byte value b → b + 5, padding → 0.
 
-    Args:
-        packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
-        pads: see `BlockCoder`.
-        dtype: of the elements.
+    `packed` is what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if the coder `pads`.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
     [[102, 120, 0]]
@@ -1612,14 +1593,9 @@ def open_session(file: Path, threads: int) -> Any:
 
 
 class Blocks:
-    """Writes texts as the `input_ids` of a model. Warns once if it cuts a text.
+    """Writes texts as the `input_ids` of a model, by its inference.json and, if its folder has one, its ngrams.json.
 
-    Args:
-        settings: content of inference.json.
-        folder: its folder; it may hold ngrams.json.
-
-    Raises:
-        ValueError: a splitter, a coder or an option that this file does not know.
+    Warns once if it cuts a text. Raises ValueError for a splitter, a coder or an option that this file does not know.
     """
 
     def __init__(self, settings: dict[str, Any], folder: Path) -> None:

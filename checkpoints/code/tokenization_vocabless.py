@@ -58,11 +58,7 @@ def build(kind: str, classes: Mapping[str, type[Any]], name: str, options: Mappi
 
 
 def check_integer(name: str, value: int, limit: int = 1 << 24) -> int:
-    """Returns `value`, the option `name` of a splitter or coder.
-
-    Raises:
-        ValueError: it is not an integer from 1 to `limit`.
-    """
+    """Returns the option `name` of a splitter or coder. Raises ValueError if it is no integer from 1 to `limit`."""
     if type(value) is not int or not 1 <= value <= limit:
         raise ValueError(f"the tokenizer got {name}={value!r}; give a whole number from 1 to {limit}.")
     return value
@@ -227,12 +223,7 @@ SAME_LETTERS: Rules = (("\u06a9", "\u0643"), ("\u06cc", "\u064a"))  # keheh is k
 FIRST_FORMS = Forms(LOOK_ALIKES, (), (("", ((f"[{INVISIBLE}{POINTS}]|{YO}", ""), *SAME_LETTERS)),))
 
 
-def compose(text: str) -> str:
-    """Returns the canonical composition (NFC) of a text in linear time."""
-    return normal_form(text, "NFC")
-
-
-def normal_form(text: str, form: Literal["NFC", "NFKD"]) -> str:
+def normal_form(text: str, form: Literal["NFC", "NFKD"] = "NFC") -> str:
     """Returns a text in a normal form of Unicode in linear time.
 
     `unicodedata` sorts a run of n marks in up to n² steps. A run longer than the Unicode limit for streams is therefore
@@ -439,8 +430,8 @@ class Splitter:
         """Returns the form of a unit that the coder encodes: NFC, and lower case if the splitter lower-cases."""
         if unit.isascii() or isinstance(unit, bytes):
             return unit.lower() if self.lowercase else unit
-        unit = compose(unit)
-        return compose(unit.lower()) if self.lowercase else unit
+        unit = normal_form(unit)
+        return normal_form(unit.lower()) if self.lowercase else unit
 
     def normalize_all(self, units: Sequence[Unit]) -> list[Unit]:
         """Returns each unit normalised."""
@@ -505,7 +496,7 @@ class WordSplitter(_RunSplitter):
         if not self._forms or unit.isascii() or isinstance(unit, bytes):
             return super().normalize(unit)
         text = self._forms.fold_unit(normal_form(unit, "NFKD"))
-        return compose(text.lower() if self.lowercase else text)
+        return normal_form(text.lower() if self.lowercase else text)
 
     def _folded(self, text: str) -> str:
         return self._forms.fold_text(text) if self._forms else text
@@ -623,12 +614,10 @@ class ByteSplitter(Splitter):
 
 
 class SubwordSplitter(Splitter):
-    """The tokens of a WordPiece, BPE or Unigram tokenizer of the `tokenizers` library; a token's text is the unit.
+    """The tokens of a WordPiece, BPE or Unigram `tokenizers.Tokenizer`; a token's text is the unit.
 
     The text has the mark of its place, such as "##" of WordPiece and "Ġ" of BPE. Coders and front ends hash it, too.
-
-    Args:
-        tokenizer: cuts the texts; its post-processor, padding and truncation are not used.
+    The tokenizer's post-processor, padding and truncation are not used.
     """
 
     def __init__(self, tokenizer: Any) -> None:  # tokenizers.Tokenizer
@@ -665,12 +654,7 @@ class SubwordSplitter(Splitter):
 
 
 class MaskSplitter(Splitter):
-    """Makes each mask token in a text a unit, `MASK_UNIT`, and cuts the texts around it with another splitter.
-
-    Args:
-        splitter: cuts the other texts.
-        mask: the name of the mask token, for instance "[MASK]".
-    """
+    """Makes each mask token in a text, such as "[MASK]", a unit, `MASK_UNIT`; `splitter` cuts the texts around it."""
 
     def __init__(self, splitter: Splitter, mask: str) -> None:
         super().__init__(lowercase=splitter.lowercase)
@@ -983,10 +967,7 @@ def special_blocks(block_size: int) -> Elements:
 def unpack(packed: Bytes, pads: bool, dtype: type[np.integer[Any]] = np.int64) -> NDArray[Any]:
     """Returns the elements of packed blocks, (…, K) of this type: byte value b → b + 5, padding → 0.
 
-    Args:
-        packed: what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if `pads`.
-        pads: see `BlockCoder`.
-        dtype: of the elements.
+    `packed` is what `BlockCoder.encode` returns, (…, K) uint8, or (…, K + 1) with the length last if the coder `pads`.
 
     >>> unpack(np.array([[97, 115, 0, 2]], dtype=np.uint8), pads=True).tolist()
     [[102, 120, 0]]
@@ -1809,11 +1790,7 @@ File = str | os.PathLike[str] | None
 
 
 def read_ngrams(file: File) -> list[str] | None:
-    """Returns the n-grams of a JSON file, or None if `file` is None.
-
-    Raises:
-        ValueError: the file is not a JSON list of str.
-    """
+    """Returns the n-grams of a JSON file; None without a file. Raises ValueError if it is not a JSON list of str."""
     if file is None:
         return None
     ngrams = json.loads(Path(file).read_text(encoding="utf-8"))
@@ -1839,11 +1816,7 @@ def read_subword(file: File, reader: str = "the subword splitter") -> Tokenizer:
 
 
 def subword_of(splitter: Any, coder: Any, file: File) -> Tokenizer | None:
-    """Returns the tokenizer that the splitter `subword` or one of `PIECE_CODERS` reads; None if neither is there.
-
-    Raises:
-        ValueError: see `read_subword`.
-    """
+    """Returns the tokenizer that the splitter or the coder reads, see `read_subword`; None if neither reads one."""
     if splitter == "subword":
         return read_subword(file)
     return read_subword(file, f"the coder {coder}") if coder in (*PIECE_CODERS,) else None
@@ -1859,11 +1832,9 @@ def check_types(splitter_options: Any, coder_options: Any, model_max_length: Any
 
 
 def check_special_tokens(tokens: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raises ValueError if a special token is none of the five, because a new one would need an id.
+    """Raises ValueError if a special token is none of the five `names`, because a new one would need an id.
 
-    Args:
-        tokens: what a caller gives as special tokens, by the names that the library has for them. Others are ignored.
-        names: the names of the five special tokens.
+    `tokens` is what a caller gives, by the names that the library has for special tokens. Others are ignored.
     """
     for key in ("tokens", "additional_special_tokens", "extra_special_tokens", "bos_token", "eos_token"):
         value = tokens.get(key) or []

@@ -248,14 +248,9 @@ def open_session(file: Path, threads: int) -> Any:
 
 
 class Blocks:
-    """Writes texts as the `input_ids` of a model. Warns once if it cuts a text.
+    """Writes texts as the `input_ids` of a model, by its inference.json and, if its folder has one, its ngrams.json.
 
-    Args:
-        settings: content of inference.json.
-        folder: its folder; it may hold ngrams.json.
-
-    Raises:
-        ValueError: a splitter, a coder or an option that this file does not know.
+    Warns once if it cuts a text. Raises ValueError for a splitter, a coder or an option that this file does not know.
     """
 
     def __init__(self, settings: dict[str, Any], folder: Path) -> None:

@@ -11,7 +11,7 @@ from strings import random_strings
 from tokenizers import Tokenizer, processors
 
 from vocabless.tokenization import forms, scripts
-from vocabless.tokenization.forms import compose
+from vocabless.tokenization.forms import normal_form
 from vocabless.tokenization.splitters import (
     SPLITTERS,
     ByteSplitter,
@@ -170,7 +170,7 @@ def test_composition_is_that_of_unicode():
     draw = random.Random(0)
     for length in range(20, 120):
         text = "".join(draw.choices(MARKS, k=length))
-        assert compose(text) == unicodedata.normalize("NFC", text)
+        assert normal_form(text) == unicodedata.normalize("NFC", text)
     assert WordSplitter(lowercase=True).normalize("T\u0308") == "\u1e97"  # only its lower case has a composed form
 
 
