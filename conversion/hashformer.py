@@ -88,8 +88,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("--coder", choices=CODERS, help="hash of the words; default: the one in the name of SOURCE")
     parser.add_argument(
-        "--subword",
-        help=f"for lsh: RoBERTa's tokenizer: a tokenizer.json, a folder or a Hub id; default: {ROBERTA}",
+        "--subword", help=f"for lsh: RoBERTa's tokenizer: a tokenizer.json, a folder or a Hub id; default: {ROBERTA}"
     )
 
 
@@ -194,12 +193,7 @@ def _build(
         settings["variant"] = None  # whose tokenizer has the coder `lsh` or `lsh-index`
     else:
         tokenizer = load_tokenizer(variant)
-    model_config = load_config(
-        variant,
-        encoder_config=encoder_config,
-        block_size=tokenizer.block_size,
-        **settings,
-    )
+    model_config = load_config(variant, encoder_config=encoder_config, block_size=tokenizer.block_size, **settings)
     model = next((head for name, head in HEADS.items() if name in tensors), VocablessModel)(model_config)
     tokenizer.model_max_length = model.base_model.max_tokens
     return model.eval(), tokenizer

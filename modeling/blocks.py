@@ -49,11 +49,7 @@ class HasConstants(nn.Module):
 class FrontEnd(HasConstants):
     """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
 
-    The options of a front end are the keyword-only arguments of its `__init__`.
-
-    Args:
-        block_size: K.
-        embedding_size: D.
+    `block_size` is K, `embedding_size` D. The options of a front end are the keyword-only arguments of its `__init__`.
     """
 
     max_tokens: int | None = None  # maximum sequence length; None is no limit

@@ -19,12 +19,9 @@ DROPOUT = 0.1
 
 
 class Bucket(FrontEnd):
-    """Looks up row v mod N of a table, where v is the block as a big-endian integer.
+    """Looks up row v mod N of a table, where v is the block as a big-endian integer, and N is `num_buckets`.
 
     The table has five more rows, one for each special token. Source: HashFormers 3.1; 3.2 for MD5, 3.3 for LSH.
-
-    Args:
-        num_buckets: N.
     """
 
     reads_letters = False
@@ -44,11 +41,7 @@ class Bucket(FrontEnd):
 
 
 class BitFrontEnd(FrontEnd):
-    """Base class of the front ends that read T bits.
-
-    Args:
-        num_bits: T, from 8K − 7 to 8K.
-    """
+    """Base class of the front ends that read T bits; T, `num_bits`, is from 8K − 7 to 8K."""
 
     reads_letters = False
     bits_of_bytes: Tensor  # a lookup takes a tenth of the time of shifts
@@ -93,12 +86,9 @@ class DigestFrontEnd(BitFrontEnd):
 class Pool(DigestFrontEnd):
     """Looks up codewords c_j of k bits in a codebook B and sums them with learned weights: Σ_j B[c_j] ⊙ softmax(W)_j.
 
-    If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k = 10. Source: HashFormers 3.4, Pool.
-
-    Args:
-        num_bits: T.
-        codeword_bits: k.
-        dropout: of the rows of B in training, 0–1. Source: HashFormers, Tables 4 and 5, and the authors' code.
+    `num_bits` is T, `codeword_bits` k. If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k =
+    10. `dropout`, 0–1, is of the rows of B in training. Sources: HashFormers 3.4, Pool; of the dropout Tables 4 and 5,
+    and the authors' code.
     """
 
     def __init__(
@@ -131,11 +121,7 @@ class Pool(DigestFrontEnd):
 class Add(DigestFrontEnd):
     """Sums one of two learned vectors for each bit: Σ_j B^j[τ_j] / √T, computed as one matrix product.
 
-    Source: HashFormers 3.4, Add.
-
-    Args:
-        num_bits: T.
-        dropout: of the numbers in B in training, 0–1. Source: as for `Pool`.
+    `num_bits` is T; `dropout`, 0–1, is of the numbers in B in training. Sources: HashFormers 3.4, Add; as for `Pool`.
     """
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, dropout: float = DROPOUT) -> None:
@@ -169,12 +155,9 @@ class Projection(DigestFrontEnd):
 
 
 class Linear(BitFrontEnd):
-    """Multiplies the bits by a learned matrix: e = W τ. The bits of a special token are a fixed hash of its name.
+    """Multiplies T = `num_bits` bits by a learned matrix: e = W τ. The bits of a special token are a hash of its name.
 
     Source: ProFormer (Sankar et al., 2021), which multiplies 420 LSH bits by one trained matrix.
-
-    Args:
-        num_bits: T.
     """
 
     special_bytes: Tensor

@@ -196,11 +196,9 @@ def split_pairs(inputs: Inputs) -> Inputs:
 def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
     """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label.
 
-    Args:
-        logits: (…, classes) floating point.
-        labels: (…) integers, −100 for tokens without a label.
-        num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
-            number of labels here, so the losses of the micro-batches add up to the mean of the step.
+    Logits are (…, classes) floating point, labels (…) integers, −100 for tokens without a label. The sum is divided by
+    `num_items_in_batch`, the number of labels in all micro-batches of a step, in place of the number of labels here, so
+    that the losses of the micro-batches add up to the mean of the step.
     """
     logits, labels = logits.flatten(0, -2).float(), labels.flatten()
     total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")

@@ -96,15 +96,11 @@ class RandomNormal(UnitHash):
     The paper draws a row of N(0, 0.02), BERT's default initialisation, for each word of a vocabulary, and freezes it.
     Here the numbers come from two hashes s and t of the whole unit, so no row is stored:
 
-    1. x_i = (s·a_i + t·b_i + c_i)³ mod B are uniform, for seeds a, b and c. The cube is one-to-one, and without it the
-       numbers of similar words would lie on a lattice.
-    2. The Box–Muller transform makes two normal numbers of two uniform ones.
+    1. x_i = (s·a_i + t·b_i + c_i)³ mod B are uniform, for a, b and c of the generator with the seed `seed`. The cube is
+       one-to-one, and without it the numbers of similar words would lie on a lattice.
+    2. The Box–Muller transform makes two normal numbers, of the standard deviation `std`, of two uniform ones.
 
     Source: EELBERT 5.3, Table 3.
-
-    Args:
-        seed: seed of the generator that a, b and c come from.
-        std: standard deviation of the numbers.
     """
 
     traced_length = None

@@ -64,13 +64,9 @@ def _holds_files_of(target: Path, source: Path) -> bool:
 def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_type: str = "model") -> str:
     """Writes files into the target folder of a conversion, or with --push uploads them to the Hub.
 
-    The files are written into a temporary folder first, so that a mistake leaves nothing in the target. Returns the
-    report, and with --push the address.
-
-    Args:
-        arguments: of the verb. `target` and `overwrite` are read, what names files, and --push if the verb has it.
-        write: writes the files for the arguments into an existing, empty folder, and may return a report.
-        repo_type: see `check_upload`.
+    Of the arguments of a verb, `target`, `overwrite`, what names files, and --push if the verb has it, are read.
+    `write` writes the files into an existing, empty folder, and may return a report. That folder is a temporary one, so
+    that a mistake leaves nothing in the target. Returns the report, and with --push the address.
 
     Raises:
         ValueError: see `check_target`, `check_space` and `check_upload`; or the upload failed.
@@ -98,11 +94,7 @@ def write_target(arguments: Any, write: Callable[[Any, Path], str | None], repo_
 
 
 def write_converted(
-    folder: Path,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    source: str,
-    paragraphs: list[str],
+    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str, paragraphs: list[str]
 ) -> None:
     """Writes a converted checkpoint into an existing folder: weights, code, tokenizer and README.md.
 

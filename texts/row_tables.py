@@ -7,15 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-from datasets import (
-    ArrowBasedBuilder,
-    BuilderConfig,
-    DatasetInfo,
-    Features,
-    IterableDataset,
-    Json,
-    SplitGenerator,
-)
+from datasets import ArrowBasedBuilder, BuilderConfig, DatasetInfo, Features, IterableDataset, Json, SplitGenerator
 from datasets.builder import Key
 
 from vocabless.texts.csv_records import FIRST_ROWS, MisreadError

@@ -107,8 +107,7 @@ class Utf8Coder(BlockCoder):
 class Md5Coder(BlockCoder):
     """HMAC-MD5 of a unit's UTF-8 bytes: T = 128 bits. Source: HashFormers 3.2; RFC 2104, RFC 1321.
 
-    Args:
-        key: the secret key; the authors' published models use `en`.
+    `key` is the secret key; the authors' published models use `en`.
 
     >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"]).tobytes().hex()
     '750c783e6ab0b503eaa86e310a5db738'
@@ -216,13 +215,8 @@ class LshCoder(BlockCoder):
 class LshIndexCoder(BlockCoder):
     """Index of the hyperplane with the largest product: v = argmax_i x·r_i over N hyperplanes, big-endian.
 
-    The first maximum wins. Hyperplanes and features are the same as in `LshCoder`. Source: HashFormers 3.3.
-
-    Args:
-        num_hyperplanes: N; the block has as many bytes as the number N − 1.
-        num_features: F.
-        ngrams: see `NgramFeatures`.
-        seed: seed of η.
+    The first maximum wins. Hyperplanes, features and the other arguments are the same as in `LshCoder`. N is
+    `num_hyperplanes`; the block has as many bytes as the number N − 1. Source: HashFormers 3.3.
     """
 
     def __init__(

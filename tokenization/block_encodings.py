@@ -48,12 +48,8 @@ class Source:
 class BlockEncoding:
     """One row of a batch: units of one or two sources, special tokens and padding.
 
-    Args:
-        sources: the source of each sequence.
-        ranges: for each source, the units (start, stop) that this row holds.
-        special_names: the names of the special tokens by id.
-        padding: the number of padding positions on the left and on the right.
-        adds_special_tokens: whether the row has [CLS] and [SEP].
+    The row holds the units (start, stop) of `ranges` of each source, between [CLS] and [SEP] if `adds_special_tokens`.
+    `padding` is the number of padding positions on the left and on the right; `special_names` are by id.
     """
 
     def __init__(

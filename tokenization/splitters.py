@@ -59,10 +59,8 @@ BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 class Splitter:
     """Cuts a text into units. Subclasses define `spans`, and may define a faster `units`.
 
-    Args:
-        lowercase: whether `normalize` lower-cases.
-
     Attributes:
+        lowercase: whether `normalize` lower-cases.
         separator: what `decode` puts between units.
         splits_at_spaces: whether a text has the same units as its pieces between white space have together.
     """

@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from transformers import (
-    AutoConfig,
-    AutoTokenizer,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from vocabless.hub_connection import offline_without_hub

@@ -275,12 +275,7 @@ def _set_epoch(loader: Any, epoch: int) -> None:
 class LengthGroups(Sampler[int]):
     """Yields the numbers of examples: those of a batch have nearly the same length, so that little is padded.
 
-    The batches are in random order. The order depends on the seed and the epoch alone.
-
-    Args:
-        lengths: one for each example, in any unit.
-        batch_size: examples of a batch.
-        seed: source of all randomness, with the epoch.
+    The batches are in random order, which depends on the seed and the epoch alone. Lengths are in any unit.
     """
 
     def __init__(self, lengths: ArrayLike, batch_size: int, seed: int) -> None:

@@ -108,9 +108,9 @@ class VocablessConfig(PreTrainedConfig):
     Raises:
         ValueError: a size is not in `LIMITS`, `front_end_options` is not a dict, `classifier_dropout` or
             `classifier_threshold` is no probability, `classifier_reject_score` is no number, `classifier_pooling` is
-            unknown or has no wide part,
-            `classifier_activation`, `classifier_reads_sentences` or `problem_type` is unknown, labels have gaps or the
-            same name, or `encoder_config` has no `model_type`, is one of this family or has a value of a wrong type.
+            unknown or has no wide part, `classifier_activation`, `classifier_reads_sentences` or `problem_type` is
+            unknown, labels have gaps or the same name, or `encoder_config` has no `model_type`, is one of this family
+            or has a value of a wrong type.
     """
 
     model_type = "vocabless"

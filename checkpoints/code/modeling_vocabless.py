@@ -80,11 +80,7 @@ class HasConstants(nn.Module):
 class FrontEnd(HasConstants):
     """Base class of the front ends: `forward` maps blocks (B, S, K) int64, values 0–260, to embeddings (B, S, D).
 
-    The options of a front end are the keyword-only arguments of its `__init__`.
-
-    Args:
-        block_size: K.
-        embedding_size: D.
+    `block_size` is K, `embedding_size` D. The options of a front end are the keyword-only arguments of its `__init__`.
     """
 
     max_tokens: int | None = None  # maximum sequence length; None is no limit
@@ -172,12 +168,9 @@ DROPOUT = 0.1
 
 
 class Bucket(FrontEnd):
-    """Looks up row v mod N of a table, where v is the block as a big-endian integer.
+    """Looks up row v mod N of a table, where v is the block as a big-endian integer, and N is `num_buckets`.
 
     The table has five more rows, one for each special token. Source: HashFormers 3.1; 3.2 for MD5, 3.3 for LSH.
-
-    Args:
-        num_buckets: N.
     """
 
     reads_letters = False
@@ -197,11 +190,7 @@ class Bucket(FrontEnd):
 
 
 class BitFrontEnd(FrontEnd):
-    """Base class of the front ends that read T bits.
-
-    Args:
-        num_bits: T, from 8K − 7 to 8K.
-    """
+    """Base class of the front ends that read T bits; T, `num_bits`, is from 8K − 7 to 8K."""
 
     reads_letters = False
     bits_of_bytes: Tensor  # a lookup takes a tenth of the time of shifts
@@ -246,12 +235,9 @@ class DigestFrontEnd(BitFrontEnd):
 class Pool(DigestFrontEnd):
     """Looks up codewords c_j of k bits in a codebook B and sums them with learned weights: Σ_j B[c_j] ⊙ softmax(W)_j.
 
-    If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k = 10. Source: HashFormers 3.4, Pool.
-
-    Args:
-        num_bits: T.
-        codeword_bits: k.
-        dropout: of the rows of B in training, 0–1. Source: HashFormers, Tables 4 and 5, and the authors' code.
+    `num_bits` is T, `codeword_bits` k. If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k =
+    10. `dropout`, 0–1, is of the rows of B in training. Sources: HashFormers 3.4, Pool; of the dropout Tables 4 and 5,
+    and the authors' code.
     """
 
     def __init__(
@@ -284,11 +270,7 @@ class Pool(DigestFrontEnd):
 class Add(DigestFrontEnd):
     """Sums one of two learned vectors for each bit: Σ_j B^j[τ_j] / √T, computed as one matrix product.
 
-    Source: HashFormers 3.4, Add.
-
-    Args:
-        num_bits: T.
-        dropout: of the numbers in B in training, 0–1. Source: as for `Pool`.
+    `num_bits` is T; `dropout`, 0–1, is of the numbers in B in training. Sources: HashFormers 3.4, Add; as for `Pool`.
     """
 
     def __init__(self, block_size: int, embedding_size: int, *, num_bits: int = 128, dropout: float = DROPOUT) -> None:
@@ -322,12 +304,9 @@ class Projection(DigestFrontEnd):
 
 
 class Linear(BitFrontEnd):
-    """Multiplies the bits by a learned matrix: e = W τ. The bits of a special token are a fixed hash of its name.
+    """Multiplies T = `num_bits` bits by a learned matrix: e = W τ. The bits of a special token are a hash of its name.
 
     Source: ProFormer (Sankar et al., 2021), which multiplies 420 LSH bits by one trained matrix.
-
-    Args:
-        num_bits: T.
     """
 
     special_bytes: Tensor
@@ -858,15 +837,11 @@ class RandomNormal(UnitHash):
     The paper draws a row of N(0, 0.02), BERT's default initialisation, for each word of a vocabulary, and freezes it.
     Here the numbers come from two hashes s and t of the whole unit, so no row is stored:
 
-    1. x_i = (s·a_i + t·b_i + c_i)³ mod B are uniform, for seeds a, b and c. The cube is one-to-one, and without it the
-       numbers of similar words would lie on a lattice.
-    2. The Box–Muller transform makes two normal numbers of two uniform ones.
+    1. x_i = (s·a_i + t·b_i + c_i)³ mod B are uniform, for a, b and c of the generator with the seed `seed`. The cube is
+       one-to-one, and without it the numbers of similar words would lie on a lattice.
+    2. The Box–Muller transform makes two normal numbers, of the standard deviation `std`, of two uniform ones.
 
     Source: EELBERT 5.3, Table 3.
-
-    Args:
-        seed: seed of the generator that a, b and c come from.
-        std: standard deviation of the numbers.
     """
 
     traced_length = None
@@ -1338,11 +1313,9 @@ def split_pairs(inputs: Inputs) -> Inputs:
 def token_loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None) -> Tensor:
     """Returns the mean cross-entropy over the labelled tokens, 0 if no token has a label.
 
-    Args:
-        logits: (…, classes) floating point.
-        labels: (…) integers, −100 for tokens without a label.
-        num_items_in_batch: number of labels in all micro-batches of a step. The sum is divided by it in place of the
-            number of labels here, so the losses of the micro-batches add up to the mean of the step.
+    Logits are (…, classes) floating point, labels (…) integers, −100 for tokens without a label. The sum is divided by
+    `num_items_in_batch`, the number of labels in all micro-batches of a step, in place of the number of labels here, so
+    that the losses of the micro-batches add up to the mean of the step.
     """
     logits, labels = logits.flatten(0, -2).float(), labels.flatten()
     total = F.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")

@@ -400,10 +400,8 @@ BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 class Splitter:
     """Cuts a text into units. Subclasses define `spans`, and may define a faster `units`.
 
-    Args:
-        lowercase: whether `normalize` lower-cases.
-
     Attributes:
+        lowercase: whether `normalize` lower-cases.
         separator: what `decode` puts between units.
         splits_at_spaces: whether a text has the same units as its pieces between white space have together.
     """
@@ -818,8 +816,7 @@ class Utf8Coder(BlockCoder):
 class Md5Coder(BlockCoder):
     """HMAC-MD5 of a unit's UTF-8 bytes: T = 128 bits. Source: HashFormers 3.2; RFC 2104, RFC 1321.
 
-    Args:
-        key: the secret key; the authors' published models use `en`.
+    `key` is the secret key; the authors' published models use `en`.
 
     >>> Md5Coder(key="Jefe").encode(["what do ya want for nothing?"]).tobytes().hex()
     '750c783e6ab0b503eaa86e310a5db738'
@@ -927,13 +924,8 @@ class LshCoder(BlockCoder):
 class LshIndexCoder(BlockCoder):
     """Index of the hyperplane with the largest product: v = argmax_i x·r_i over N hyperplanes, big-endian.
 
-    The first maximum wins. Hyperplanes and features are the same as in `LshCoder`. Source: HashFormers 3.3.
-
-    Args:
-        num_hyperplanes: N; the block has as many bytes as the number N − 1.
-        num_features: F.
-        ngrams: see `NgramFeatures`.
-        seed: seed of η.
+    The first maximum wins. Hyperplanes, features and the other arguments are the same as in `LshCoder`. N is
+    `num_hyperplanes`; the block has as many bytes as the number N − 1. Source: HashFormers 3.3.
     """
 
     def __init__(
@@ -1567,12 +1559,8 @@ class Source:
 class BlockEncoding:
     """One row of a batch: units of one or two sources, special tokens and padding.
 
-    Args:
-        sources: the source of each sequence.
-        ranges: for each source, the units (start, stop) that this row holds.
-        special_names: the names of the special tokens by id.
-        padding: the number of padding positions on the left and on the right.
-        adds_special_tokens: whether the row has [CLS] and [SEP].
+    The row holds the units (start, stop) of `ranges` of each source, between [CLS] and [SEP] if `adds_special_tokens`.
+    `padding` is the number of padding positions on the left and on the right; `special_names` are by id.
     """
 
     def __init__(

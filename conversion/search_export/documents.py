@@ -41,10 +41,7 @@ class Document:
 
 
 def read_documents(
-    sources: Sequence[str],
-    base_url: str | None = None,
-    text_format: TextFormat = UTF8,
-    text_column: str | None = None,
+    sources: Sequence[str], base_url: str | None = None, text_format: TextFormat = UTF8, text_column: str | None = None
 ) -> tuple[list[Document], list[str]]:
     """Returns the documents of files and folders, and a sentence on each file of a folder that is left out.
 

@@ -84,11 +84,8 @@ def check_size(weights: bytes, remedy: str) -> None:
 def join_page(name: str, manifest: dict[str, Any], data: Mapping[str, str]) -> str:
     """Returns the text of a page: frame.html with its body, styles, program, title and data.
 
-    Args:
-        name: of its body in `browser/`, `name`.html, of its program, `name`.js or `name`_page.js, and of its own
-            styles, if it has any besides page.css.
-        manifest: of the page; it holds the title.
-        data: name → content of the other script elements, which must be safe in HTML.
+    In `browser/`, its body is `name`.html, its program `name`.js or `name`_page.js, and it may have styles besides
+    page.css. The manifest holds the title. `data` is the content of the other script elements by name, safe in HTML.
     """
     elements = {"manifest": json_for_html(manifest), **data}
     program = f"{name}.js" if (BROWSER / f"{name}.js").is_file() else f"{name}_page.js"
