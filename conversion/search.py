@@ -123,11 +123,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> str:
 
 
 def load_encoder(source: str) -> tuple[PreTrainedModel, VocablessTokenizer, SentenceModules]:
-    """Returns a sentence encoder, its tokenizer and what follows the encoder.
-
-    Raises:
-        ValueError: the checkpoint has a head, or modules that a graph lacks.
-    """
+    """Returns a sentence encoder, its tokenizer and what follows it. Raises ValueError if it is another model."""
     model, tokenizer = load_checkpoint(source)
     if type(model) is not VocablessModel:
         raise ValueError(

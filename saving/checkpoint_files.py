@@ -97,12 +97,9 @@ def check_tensor_names(source: str, missing: Iterable[str], unexpected: Iterable
 
 
 def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
-    """Checks that no tensor of a loaded model's encoder is random, or of ours left out. Heads and poolers may be.
+    """Raises ValueError if a tensor of a loaded model's encoder is random, or one of ours was left out.
 
-    `loading_info` is what `from_pretrained` returns with `output_loading_info=True`.
-
-    Raises:
-        ValueError: the checkpoint lacks tensors of the encoder, has them in other shapes, or one of ours has more.
+    Heads and poolers may be. `loading_info` is what `from_pretrained` returns with `output_loading_info=True`.
     """
     encoder = f"{model.base_model_prefix}." if model is not model.base_model else ""
     needed = [*loading_info["missing_keys"], *(name for name, *_ in loading_info["mismatched_keys"])]
@@ -115,12 +112,9 @@ def check_encoder_tensors(source: str, model: PreTrainedModel, loading_info: dic
 
 
 def check_head(source: str, config: Any, model: PreTrainedModel, loading_info: dict[str, Any]) -> None:
-    """Checks that a classifier of texts was saved with an output for each label.
+    """Raises ValueError if a classifier of texts was saved with another number of outputs than of labels.
 
     `config` is that of the checkpoint; the model, and what `from_pretrained` returns with it, may have other labels.
-
-    Raises:
-        ValueError: the numbers differ.
     """
     sizes = {name: len(weight) for name, weight in model.named_parameters() if name not in loading_info["missing_keys"]}
     sizes |= {name: shape[0] for name, shape, *_ in loading_info["mismatched_keys"]}

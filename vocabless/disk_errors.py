@@ -23,10 +23,7 @@ _FULL_NUMBERS = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | None:
-    """Returns a sentence if an error, or what it came from, says that a disk is full; else None.
-
-    `words` are those of the command.
-    """
+    """Returns a sentence if an error of a command, or what it came from, says that a disk is full; else None."""
     chain = list(_chain(error))
     if not any(getattr(each, "errno", None) in _FULL_NUMBERS or _FULL.search(str(each)) for each in chain):
         return None

@@ -62,10 +62,6 @@ def with_vectors(
 
 
 def sentence_encoder_of(model: PreTrainedModel, source: str) -> PreTrainedModel:
-    """Returns a checkpoint's model, with its vectors of texts if it is an encoder that has a modules.json.
-
-    Raises:
-        ValueError: see `read_sentence_modules`.
-    """
+    """Returns a checkpoint's model, with its vectors of texts if it has modules, see `read_sentence_modules`."""
     modules = read_sentence_modules(source) if type(model) is VocablessModel else None
     return model if modules is None else with_vectors(model, modules)

@@ -160,11 +160,7 @@ class OnnxClassifier(OnnxModel):
 
 
 def listed(texts: Any) -> list[Text]:
-    """Returns texts, or pairs of texts, as a list; a string is one text.
-
-    Raises:
-        ValueError: they are of another kind, or there is something else among them.
-    """
+    """Returns texts, or pairs of them, as a list; a string is one text. Raises ValueError for anything else."""
     if isinstance(texts, str):
         return [texts]
     is_column = isinstance(texts, Iterable) and not isinstance(texts, bytes | bytearray | Mapping | set | frozenset)

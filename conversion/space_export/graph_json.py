@@ -117,10 +117,7 @@ def quantize(array: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], N
 
 
 def page_session(proto: Proto, bits: int) -> Any:
-    """Returns an onnxruntime session of a graph with the 32-bit numbers that a page's weights stand for.
-
-    `bits` is as in `to_json`.
-    """
+    """Returns an onnxruntime session of a graph with the numbers that a page's weights of so many bits stand for."""
     from onnx import ModelProto, numpy_helper
 
     copy = ModelProto()
