@@ -49,13 +49,9 @@ def vector_tables(measures: Mapping[str, float]) -> list[str]:
     of_short = ["numbers that are kept", "the teacher's ten nearest found, %", "Spearman, %"]
     of_languages = ["held-out texts", "translation found, %", "cosine with the teacher, %", "recall at 10, %"]
     tables = ((of_short, short, SHORT_MEASURES), (of_languages, languages, LANGUAGE_MEASURES))
-    return [_table(header, names, measured, measures) for header, names, measured in tables if names]
 
-
-def _table(header: list[str], names: list[str], measured: tuple[str, ...], measures: Mapping[str, float]) -> str:
-    """Returns a table in percent: a row for each name, with the values of `eval_<measure>_<name>`."""
-    rows = []
-    for name in names:
+    def row(name: str, measured: tuple[str, ...]) -> list[str]:
         values = [measures.get(f"eval_{measure}_{name}") for measure in measured]
-        rows.append([name, *("–" if value is None else f"{100 * value:.1f}" for value in values)])
-    return markdown_table(header, rows)
+        return [name, *("–" if value is None else f"{100 * value:.1f}" for value in values)]
+
+    return [markdown_table(header, [row(name, own) for name in names]) for header, names, own in tables if names]

@@ -44,11 +44,6 @@ def train_subword(documents: Dataset | IterableDataset, kind: str, vocab_size: i
     return tokenizer
 
 
-def trained_subword(file: Path, documents: Dataset | IterableDataset, kind: str, vocab_size: int) -> str:
-    """Returns the path of a tokenizer that is trained, see `train_subword`, unless the file exists."""
-    return trained_file(file, lambda: train_subword(documents, kind, vocab_size).to_str(pretty=True))
-
-
 def trained_file(file: Path, train: Callable[[], str]) -> str:
     """Returns the path of what was trained on the text of a run; `train` returns its content unless the file exists.
 

@@ -29,7 +29,7 @@ from vocabless.saving.checkpoint_files import (
 )
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import STOCK_SHAPES, StockShape, load_shape_config, load_shape_tokenizer
-from vocabless.texts.subwords_and_ngrams import TRAINED_SUBWORD, trained_subword, with_ngrams
+from vocabless.texts.subwords_and_ngrams import TRAINED_SUBWORD, train_subword, trained_file, with_ngrams
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.variants import VARIANTS, Variant
 
@@ -208,10 +208,14 @@ def _configured(config: Any, head: Head, tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def _trained(subword: str | None, corpus: Corpus, kind: str) -> str | None:
-    """Returns the path of a subword tokenizer; `train` trains one."""
+    """Returns the path of a subword tokenizer; `train` trains one, unless the run has it."""
     if subword != "train":
         return subword
-    return trained_subword(corpus.folder / TRAINED_SUBWORD, corpus.documents(), kind, corpus.vocab_size)
+
+    def train() -> str:
+        return train_subword(corpus.documents(), kind, corpus.vocab_size).to_str(pretty=True)
+
+    return trained_file(corpus.folder / TRAINED_SUBWORD, train)
 
 
 def _targets(subword: str | None, head: Head, name: str) -> str:

@@ -126,7 +126,8 @@ class ResumableTrainer(Trainer):
             return {"train_runtime": 0.0}
         with self.accelerator.main_process_first():
             if self.is_world_process_zero():
-                remove_unfinished(self._folder)
+                for unfinished in {*_checkpoint_folders(self._folder)} - {*list_checkpoints(self._folder)}:
+                    shutil.rmtree(unfinished)  # a killed run has written only a part of it
             checkpoint = next(reversed(list_checkpoints(self._folder)), None)
         self._totals = Totals()
         if checkpoint is None and self.args.save_strategy != "no":
@@ -317,12 +318,6 @@ def list_checkpoints(folder: Path) -> list[Path]:
 def mark_whole(checkpoint: Path, totals: dict[str, float]) -> None:
     """Marks a checkpoint of which every process has written its part."""
     write_json(checkpoint / WHOLE, totals)
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Removes checkpoints of which a killed run has written only a part."""
-    for path in {*_checkpoint_folders(folder)} - {*list_checkpoints(folder)}:
-        shutil.rmtree(path)
 
 
 def remove_old_checkpoints(folder: Path, limit: int | None, best_steps: int | None) -> None:

@@ -42,25 +42,19 @@ class Difference:
 def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, list[Inputs]]:
     """Returns inputs of the model: kind of the inputs → batches, with attention masks and token types."""
     limit = cast(VocablessModel, model.base_model).max_tokens
+    has_choices = isinstance(model, VocablessForMultipleChoice)
 
     def encoded(*texts: list[str]) -> list[Inputs]:
-        """Returns all texts as one padded batch, and the first text alone."""
+        """Returns all texts as one padded batch, for multiple choice as choices, and the first text alone."""
         settings = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
-        batches = (texts, [part[:1] for part in texts])
-        return [_as_choices(model, dict(tokenizer(*batch, **settings))) for batch in batches]
+        batches = [tokenizer(*batch, **settings) for batch in (texts, [part[:1] for part in texts])]
+        return [{name: value[None] if has_choices else value for name, value in batch.items()} for batch in batches]
 
     return {
         "sentences": encoded(SENTENCES),
         "pairs of sentences": encoded(QUESTIONS, SENTENCES),
         "unknown words": encoded(UNKNOWN_WORDS),
     }
-
-
-def _as_choices(model: PreTrainedModel, inputs: Inputs) -> Inputs:
-    """Returns a batch in the shape that the head reads; for multiple choice, the batch becomes the choices."""
-    if not isinstance(model, VocablessForMultipleChoice):
-        return inputs
-    return {name: value.unsqueeze(0) for name, value in inputs.items()}
 
 
 def differences(model: PreTrainedModel, session: Any, inputs_of_kind: dict[str, list[Inputs]]) -> list[Difference]:

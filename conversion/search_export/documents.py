@@ -107,7 +107,8 @@ def _within(folder: Path) -> tuple[list[Path], list[str]]:
     notes: list[str] = []
     for place, folders, names in os.walk(folder):
         visible = sorted(name for name in folders if not name.startswith("."))
-        made = [name for name in visible if _is_made(Path(place, name))]
+        marked = [name for name in visible if any(Path(place, name, mark).is_file() for mark in MADE_BY_PROGRAMS)]
+        made = [name for name in visible if name in {*NO_DOCUMENTS, *marked}]
         folders[:] = [name for name in visible if name not in made]
         files += [file for name in names if not name.startswith(".") and (file := Path(place, name)).is_file()]
         for name in made:
@@ -117,10 +118,6 @@ def _within(folder: Path) -> tuple[list[Path], list[str]]:
                 f"the folder {what}, of packages, a build or drafts; name it beside the other to read it."
             ] * bool(count)
     return sorted(files), notes
-
-
-def _is_made(folder: Path) -> bool:
-    return folder.name in NO_DOCUMENTS or any((folder / name).is_file() for name in MADE_BY_PROGRAMS)
 
 
 def _page(file: Path, name: str, base_url: str | None, encoding: str) -> Iterator[Document]:
