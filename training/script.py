@@ -305,9 +305,7 @@ class ScriptParser(HfArgumentParser):
         argv = list(sys.argv[1:] if argv is None else argv)
         if self._leading and argv and not argv[0].startswith("-"):
             argv.insert(0, f"--{self._leading}")
-        first_look = ArgumentParser(add_help=False, allow_abbrev=False)
-        first_look.add_argument("--recipe")
-        name = first_look.parse_known_args(argv)[0].recipe
+        name = self.parse_known_args(argv)[0].recipe
         if name is not None:
             self._set_recipe(name, argv, replaces or {})
         *parsed, _, rest = self.parse_args_into_dataclasses(
