@@ -235,9 +235,9 @@ class DigestFrontEnd(BitFrontEnd):
 class Pool(DigestFrontEnd):
     """Looks up codewords c_j of k bits in a codebook B and sums them with learned weights: Σ_j B[c_j] ⊙ softmax(W)_j.
 
-    `num_bits` is T, `codeword_bits` k. If k does not divide T, the last codeword is shorter: 8 bits for T = 128 and k =
-    10. `dropout`, 0–1, is of the rows of B in training. Sources: HashFormers 3.4, Pool; of the dropout Tables 4 and 5,
-    and the authors' code.
+    `num_bits` is T, `codeword_bits` k. If k does not divide T, the last codeword is shorter: T = 128, k = 10 leave 8
+    bits. `dropout`, 0–1, is of the rows of B in training. Sources: HashFormers 3.4, Pool; of the dropout Tables 4 and
+    5, and the authors' code.
     """
 
     def __init__(
