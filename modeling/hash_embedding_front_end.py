@@ -26,7 +26,6 @@ class HashEmbedding(UnitFrontEnd):
     2. Each n-gram of n = `min_ngram` … `max_ngram` elements is hashed to one row of the table, and the whole unit to
        `num_word_hashes` rows.
     3. The rows are added and divided by the square root of their number. Layer norm follows.
-    4. With `mlp_size`, a two-layer MLP of that width is added to the result (a residual connection).
 
     A special token has a row of its own in place of 1–3's sum. Unlike units may share rows: what they share less often
     tells them apart.
@@ -39,7 +38,6 @@ class HashEmbedding(UnitFrontEnd):
         min_ngram: length of the shortest n-grams, in bytes or characters; a border mark counts as one.
         max_ngram: length of the longest n-grams.
         num_word_hashes: rows that the whole unit is hashed to.
-        mlp_size: width of the MLP; 0 leaves it out.
         seed: seed of the generator that the c_i come from.
         characters: whether n-grams are of characters instead of bytes.
     """
@@ -57,7 +55,6 @@ class HashEmbedding(UnitFrontEnd):
         min_ngram: int = 2,
         max_ngram: int = 5,
         num_word_hashes: int = 3,
-        mlp_size: int = 0,
         seed: int = 0,
         characters: bool = False,
     ) -> None:
@@ -75,16 +72,9 @@ class HashEmbedding(UnitFrontEnd):
                 f"the front end got min_ngram={min_ngram} and max_ngram={max_ngram}; give min_ngram ≤ max_ngram ≤ "
                 f"block_size = {block_size}."
             )
-        if mlp_size != 0:
-            check_positive("mlp_size", mlp_size)
         self.table = nn.Embedding(num_rows, embedding_size)
         self.special = nn.Embedding(NUM_SPECIAL, embedding_size)
         self.norm = nn.LayerNorm(embedding_size)
-        self.mlp = (
-            nn.Sequential(nn.Linear(embedding_size, mlp_size), nn.GELU(), nn.Linear(mlp_size, embedding_size))
-            if mlp_size
-            else None
-        )
         self.add_constant("ngram_factors", hash_seeds, seed, max_ngram)
         self.add_constant("word_factors", hash_factors, seed, max_ngram, num_word_hashes, block_size + 2)
 
@@ -108,8 +98,7 @@ class HashEmbedding(UnitFrontEnd):
         first = blocks[..., 0]
         is_special = (first < NUM_SPECIAL).unsqueeze(-1)
         sums = sums / counts.unsqueeze(-1).sqrt().to(sums.dtype)
-        embeddings = self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
-        return embeddings if self.mlp is None else embeddings + self.mlp(embeddings)
+        return self.norm(torch.where(is_special, self.special(first.clamp(max=NUM_SPECIAL - 1)), sums))
 
     def rows_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the table rows of blocks (…, k), and which of them count: both (…, R), int64 and bool.

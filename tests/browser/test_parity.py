@@ -31,7 +31,7 @@ EVERY_SCRIPT = {
     "coder_options": {"block_size": 64},
     "front_end_options": {"characters": True, "max_ngram": 3},
 }
-LEARNED = {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "mlp_size": 16, "characters": True}
+LEARNED = {"num_rows": 97, "min_ngram": 1, "max_ngram": 3, "characters": True}
 WIDE = {"classifier_wide_rows": 512}
 ALL_PARTS = "hashgram-nano of every script"
 # Together every front end, every head, every problem and every way to pool: variant, and more → head, options.

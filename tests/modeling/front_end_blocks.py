@@ -23,7 +23,7 @@ EXAMPLES: dict[str, list[tuple[int, dict]]] = {
     "ngram": [(12, {}), (32, {"ngram_sizes": 4, "seed": 1})],
     "random_normal": [(12, {}), (32, {"seed": 1, "std": 0.5})],
     "hash_embedding": [
-        (12, {"num_rows": 97}), (8, {"num_rows": 50, "max_ngram": 3, "num_word_hashes": 1, "mlp_size": 7}),
+        (12, {"num_rows": 97}), (8, {"num_rows": 50, "max_ngram": 3, "num_word_hashes": 1}),
         (12, {"num_rows": 97, "characters": True}),
     ],
     "elementwise": [(4, {"max_tokens": 24}), (16, {"focus": False}), (8, {"focus": False, "pool_ngrams": True})],

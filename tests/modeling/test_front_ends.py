@@ -20,7 +20,7 @@ NUM_PARAMETERS = {
     "linear": "num_bits * D",
     "ngram": "0",
     "random_normal": "0",
-    "hash_embedding": "(num_rows + 7) * D + (mlp_size > 0) * (2 * D * mlp_size + mlp_size + D)",
+    "hash_embedding": "(num_rows + 7) * D",
     "elementwise": "(261 + focus * max_tokens * K) * D // K + pool_ngrams * (D // K + 1)",
 }
 PARAMETERS = [
@@ -113,7 +113,6 @@ def test_the_compiled_front_end_agrees(name: str, block_size: int, options: dict
     ("random_normal", 32, {"std": 0}, r"std=0; give a number above 0"),
     ("hash_embedding", 16, {"min_ngram": 4, "max_ngram": 3}, r"min_ngram=4 and max_ngram=3; give min_ngram ≤"),
     ("hash_embedding", 16, {"max_ngram": 9, "characters": True}, r"max_ngram=9; give an integer from 1 to 8"),
-    ("hash_embedding", 16, {"mlp_size": -1}, r"mlp_size=-1; give an integer from 1 to"),
     ("elementwise", 5, {}, r"block_size=5 does not divide the embedding width 64; give for instance 4"),
     ("hash", 16, {}, r"unknown front_end 'hash'; choose one of bucket, pool, add, projection, linear, ngram"),
 ])  # fmt: skip

@@ -91,7 +91,7 @@ WEIGHT_CHANGES = {
 @pytest.mark.parametrize("name", WEIGHT_CHANGES)
 @torch.no_grad()
 def test_weights_that_change_in_any_way_count_at_once(name, batches):
-    front_end = build_front_end("hash_embedding", 32, 24, {"mlp_size": 8}).eval()
+    front_end = build_front_end("hash_embedding", 32, 24, {}).eval()
     blocks = batches[0]
     before = front_end(blocks).float()
     WEIGHT_CHANGES[name](front_end)

@@ -6,7 +6,6 @@ import math
 import pytest
 import torch
 from front_end_blocks import Block, assert_equals_oracle, build, is_special, specials_and, tensor, units
-from torch import nn
 
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
 from vocabless.modeling.ngram_front_ends import HASH_BASE
@@ -127,7 +126,7 @@ def test_random_normal_transforms_two_hashes_of_the_whole_unit(block_size: int, 
 
 
 @pytest.mark.parametrize(("block_size", "options"), [
-    (32, {}), (32, {"characters": True}), (16, {"num_rows": 1000, "mlp_size": 9}),
+    (32, {}), (32, {"characters": True}), (16, {"num_rows": 1000}),
     (12, {"num_rows": 7, "min_ngram": 1, "max_ngram": 1, "seed": 5}),
     (8, {"num_rows": 1, "min_ngram": 3, "max_ngram": 8, "num_word_hashes": 2}),
     (9, {"num_rows": 300, "min_ngram": 1, "max_ngram": 8, "characters": True, "seed": 5}),
@@ -149,13 +148,6 @@ def test_hash_embedding_adds_and_normalises_the_rows_of_ngrams_and_words(block_s
         weights, biases = front_end.norm.weight.tolist(), front_end.norm.bias.tolist()
         return [(value - mean) / deviation * w + b for value, w, b in zip(vector, weights, biases, strict=True)]
 
-    def gelu(value: float) -> float:
-        return value * (1 + math.erf(value / math.sqrt(2))) / 2
-
-    def affine(layer: nn.Linear, vector: list[float]) -> list[float]:
-        rows = zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
-        return [sum(w * value for w, value in zip(weights, vector, strict=True)) + bias for weights, bias in rows]
-
     def ngrams(marked: Block) -> list[Block]:
         if options.get("characters"):
             return [gram for n in range(n_min, n_max + 1) for gram in character_ngrams(marked, n)]
@@ -163,17 +155,12 @@ def test_hash_embedding_adds_and_normalises_the_rows_of_ngrams_and_words(block_s
 
     def oracle(block: Block) -> list[float]:
         if is_special(block):
-            vector = layer_norm(specials[block[0]])
-        else:
-            marked = [1, *(element for element in block if element), 2]
-            grams = ngrams(marked)
-            rows = [row(gram, ngram_factors) for gram in grams] + [row(marked, factors) for factors in word_factors]
-            total = [sum(table[index][column] for index in rows) for column in range(width)]
-            vector = layer_norm([value / math.sqrt(len(rows)) for value in total])
-        if front_end.mlp is None:
-            return vector
-        hidden = [gelu(value) for value in affine(front_end.mlp[0], vector)]
-        return [value + more for value, more in zip(vector, affine(front_end.mlp[2], hidden), strict=True)]
+            return layer_norm(specials[block[0]])
+        marked = [1, *(element for element in block if element), 2]
+        rows = [row(gram, ngram_factors) for gram in ngrams(marked)]
+        rows += [row(marked, factors) for factors in word_factors]
+        total = [sum(table[index][column] for index in rows) for column in range(width)]
+        return layer_norm([value / math.sqrt(len(rows)) for value in total])
 
     assert_equals_oracle(front_end, specials_and(units(block_size, 300)), oracle, tolerance=1e-4)
 
