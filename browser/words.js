@@ -26,7 +26,7 @@ const [LOWEST_MARK, HIGHEST_MARK] = ["\u0334", "\u0345"]; // by their combining 
 
 /**
  * Returns a function that cuts a text into units.
- * @param {string} name - `word`, `whitespace`, `characters`, `scripts` or `bytes`
+ * @param {string} name - `word`, `whitespace`, `scripts` or `bytes`
  * @param {{lowercase?: boolean, window?: number, fold_forms?: boolean | number, forms?: object}} options
  * @returns {(text: string, part: number) => Unit[]}
  */
@@ -108,21 +108,6 @@ function matches(text, part, pattern) {
   return found.map(({ 0: piece, index }) => ({ text: piece, start: index, end: index + piece.length, part }));
 }
 
-/** Returns windows of `window` characters of each run of non-space characters. */
-function characterWindows(text, part, window) {
-  const units = [];
-  for (const match of text.matchAll(NOT_SPACE)) {
-    const characters = Array.from(match[0]);
-    let start = match.index;
-    for (let first = 0; first < characters.length; first += window) {
-      const piece = characters.slice(first, first + window).join("");
-      units.push({ text: piece, start, end: start + piece.length, part });
-      start += piece.length;
-    }
-  }
-  return units;
-}
-
 /** Returns windows of `window` bytes of the text's UTF-8; `text` is what holds the characters that they touch. */
 function byteWindows(text, part, window) {
   const bytes = utf8Bytes(text);
@@ -161,7 +146,6 @@ function runSplitter(makePattern, options) {
 const SPLITTERS = {
   word: (options) => runSplitter(wordRuns, options),
   whitespace: () => (text, part) => matches(text, part, NOT_SPACE),
-  characters: ({ window }) => (text, part) => characterWindows(text, part, window),
   scripts: (options) => runSplitter((invisible) => scriptRuns(options.window, invisible), options),
   bytes: ({ window }) => (text, part) => byteWindows(text, part, window),
 };

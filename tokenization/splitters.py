@@ -170,32 +170,6 @@ class WhitespaceSplitter(_RunSplitter):
     """
 
 
-class CharacterSplitter(Splitter):
-    """Windows of `window` characters in each run of non-space characters, for scripts without spaces.
-
-    >>> CharacterSplitter(window=2).units("自然言語 処理")
-    ['自然', '言語', '処理']
-    """
-
-    separator = ""
-    splits_at_spaces = True
-
-    def __init__(self, *, window: int = 4, lowercase: bool = False) -> None:
-        super().__init__(lowercase=lowercase)
-        self.window = check_integer("window", window)
-
-    def spans(self, text: str) -> list[Span]:
-        return [
-            (start, min(start + self.window, run.end()))
-            for run in _NOT_SPACE.finditer(text)
-            for start in range(run.start(), run.end(), self.window)
-        ]
-
-    def word_ids(self, text: str) -> Sequence[int]:
-        runs = [run.end() - run.start() for run in _NOT_SPACE.finditer(text)]
-        return [word for word, length in enumerate(runs) for _ in range(0, length, self.window)]
-
-
 class ScriptSplitter(WordSplitter):
     """Words, and in scripts that are written without spaces what stands for a word.
 
@@ -370,7 +344,6 @@ def without_surrogates(text: str) -> str:
 SPLITTERS: dict[str, type[Splitter]] = {
     "word": WordSplitter,
     "whitespace": WhitespaceSplitter,
-    "characters": CharacterSplitter,
     "scripts": ScriptSplitter,
     "bytes": ByteSplitter,
     "subword": SubwordSplitter,

@@ -50,7 +50,7 @@ class VocablessTokenizer(LibraryTokenizer):
     """A tokenizer without a vocabulary.
 
     Args:
-        splitter: `word`, `scripts`, `whitespace`, `characters`, `bytes` or `subword`.
+        splitter: `word`, `scripts`, `whitespace`, `bytes` or `subword`.
         coder: `md5`, `lsh`, `lsh-index`, `utf8`, or the HashFormers authors' `lsh-pieces` or `lsh-index-pieces`.
         splitter_options: keyword arguments of the splitter, for instance `{"lowercase": True}`.
         coder_options: keyword arguments of the coder, for instance `{"num_bits": 128}`.

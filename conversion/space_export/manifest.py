@@ -14,7 +14,7 @@ from vocabless.tokenization.forms import Forms
 from vocabless.tokenization.second_forms import check_forms
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
-SPLITTERS = ("word", "whitespace", "characters", "scripts", "bytes")  # that browser/words.js has
+SPLITTERS = ("word", "whitespace", "scripts", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
 TASK_OF_HEAD = {"VocablessForTokenClassification": "tags", "VocablessForPreTraining": "odd_word"}
 # Texts that a person can try first; one has a misspelt word and one an invented word.

@@ -35,7 +35,6 @@ TOKENIZERS = {
     "lsh, other options": {"coder": "lsh", "coder_options": {"num_bits": 43, "num_features": 1000, "seed": -7}},
     "md5, long key": {"coder": "md5", "coder_options": {"key": "clé " * 30}},
     "whitespace": {"coder": "utf8", "splitter": "whitespace", "splitter_options": {"lowercase": True}},
-    "characters": {"coder": "utf8", "splitter": "characters", "splitter_options": {"window": 3}},
     "scripts": {"coder": "utf8", "splitter": "scripts", "splitter_options": {"lowercase": True}},
     "scripts, windows": {"coder": "utf8", "splitter": "scripts", "splitter_options": {"window": 3}},
     "word, forms": {"coder": "utf8", "splitter_options": {"lowercase": True, "fold_forms": True}},
@@ -155,7 +154,7 @@ def test_marks_and_digits_are_normalised_as_in_python(call) -> None:
     )
 
 
-@pytest.mark.parametrize("splitter", ["word", "whitespace", "characters", "scripts", "bytes"])
+@pytest.mark.parametrize("splitter", ["word", "whitespace", "scripts", "bytes"])
 @pytest.mark.timeout(60)  # minutes if each mark is moved past all others
 def test_many_marks_take_linear_time(splitter: str, call) -> None:
     tokenizer = VocablessTokenizer(splitter, "utf8", {} if splitter == "bytes" else {"lowercase": True})

@@ -34,9 +34,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cn"]), max_size=60) | st.list
 PAIRS = [
     ("word", {"lowercase": True}, "md5", {"key": "ключ" * 40}),
     ("whitespace", {}, "lsh", {"num_bits": 50, "num_features": 997, "seed": -7}),
-    ("characters", {"window": 1, "lowercase": True}, "lsh-index", {"num_hyperplanes": 200, "num_features": 97}),
     ("scripts", {"window": 2, "lowercase": True}, "utf8", {"block_size": 3}),
-    ("bytes", {}, "lsh", {}),
+    ("bytes", {}, "lsh-index", {"num_hyperplanes": 200, "num_features": 97}),
 ]
 
 

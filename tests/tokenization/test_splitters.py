@@ -15,7 +15,6 @@ from vocabless.tokenization.forms import normal_form
 from vocabless.tokenization.splitters import (
     SPLITTERS,
     ByteSplitter,
-    CharacterSplitter,
     ScriptSplitter,
     SubwordSplitter,
     WhitespaceSplitter,
@@ -89,22 +88,12 @@ def goes_on(kind, c, of_c, letters, window):
     return kind == of_c and not is_full
 
 
-def units_by_character(text, window):
-    """Returns the units of `WhitespaceSplitter`, and the windows in each of them."""
-    runs = "".join(" " if is_space(c) else c for c in text).split(" ")
-    runs = [run for run in runs if run]
-    return runs, [run[start : start + window] for run in runs for start in range(0, len(run), window)]
-
-
-@pytest.mark.parametrize("window", [1, 3])
-def test_words_runs_and_windows_follow_their_rules(window):
-    words, runs, windows = WordSplitter(), WhitespaceSplitter(), CharacterSplitter(window=window)
+def test_words_and_runs_follow_their_rules():
+    words, runs = WordSplitter(), WhitespaceSplitter()
     for text in TEXTS:
         assert words.spans(text) == oracle(text, names={})[0]
-        assert (runs.units(text), windows.units(text)) == units_by_character(text, window)
-        lengths = [-(-len(run) // window) for run in runs.units(text)]
-        assert windows.word_ids(text) == [word for word, length in enumerate(lengths) for _ in range(length)]
-        for splitter in (words, runs, windows):
+        assert runs.units(text) == "".join(" " if is_space(c) else c for c in text).split()
+        for splitter in (words, runs):
             units = list(splitter.units(text))
             assert units == [text[start:end] for start, end in splitter.spans(text)]
             assert [list(one) for one in splitter.units_of_batch([text, "", text])] == [units, [], units]

@@ -90,7 +90,6 @@ MASKED = "naïve [MASK] fox, un[MASK][MASK]able"
 MASKED_TOKENS = {
     "word": ["naïve", "[MASK]", "fox", ",", "un", "[MASK]", "[MASK]", "able"],
     "whitespace": ["naïve", "[MASK]", "fox,", "un", "[MASK]", "[MASK]", "able"],
-    "characters": ["naïv", "e", "[MASK]", "fox,", "un", "[MASK]", "[MASK]", "able"],
     "bytes": ["naïve ", "[MASK]", " fox, un", "[MASK]", "[MASK]", "able"],
 }
 
@@ -101,7 +100,7 @@ def test_a_mask_in_a_text_is_the_mask_token(splitter):
     flags = {"return_offsets_mapping": True, "return_special_tokens_mask": True, "add_special_tokens": False}
     batch = tokenizer(MASKED, **flags)
     assert batch.tokens() == tokens
-    assert batch.word_ids() == ([0, *range(7)] if splitter == "characters" else [*range(len(tokens))])
+    assert batch.word_ids() == [*range(len(tokens))]
     assert [MASKED[start:end] for start, end in batch["offset_mapping"]] == tokens
     is_mask = [int(token == "[MASK]") for token in tokens]
     assert [int(block == [4, *[0] * 15]) for block in batch["input_ids"]] == is_mask == batch["special_tokens_mask"]
@@ -212,7 +211,7 @@ def test_the_special_tokens_mask_marks_special_tokens_and_padding():
 SAVED = [
     {"coder": "md5", "splitter_options": {"lowercase": True}, "coder_options": {"key": "secret"}},
     {"splitter": "whitespace", "coder": "lsh", "coder_options": {"num_bits": 420}, "ngrams_file": "NGRAMS"},
-    {"splitter": "characters", "coder": "lsh-index", "splitter_options": {"window": 2}, "target_file": "SUBWORD"},
+    {"splitter": "scripts", "coder": "lsh-index", "splitter_options": {"window": 2}, "target_file": "SUBWORD"},
     {"splitter": "scripts", "coder": "utf8", "splitter_options": {"window": 2, "lowercase": True}},
     {"splitter": "bytes", "coder": "utf8", "splitter_options": {"window": 4}, "coder_options": {"block_size": 4}},
     {"splitter": "subword", "coder": "md5", "subword_file": "SUBWORD"},
@@ -255,7 +254,7 @@ def test_values_that_are_not_texts_are_refused_in_one_sentence(args, is_split, m
     ({"coder_options": {"bits": 3}}, "it takes key"), ({"splitter_options": "x"}, "splitter_options is"),
     ({"coder_options": {"key": 3}}, "coder 'md5' got"), ({"model_max_length": "x"}, "model_max_length is"),
     ({"splitter": "bytes", "splitter_options": {"window": 0}}, "window=0; give a whole number from 1 to 16777216"),
-    ({"splitter": "characters", "splitter_options": {"window": 0}}, "window=0; give a whole number from 1 to"),
+    ({"splitter": "scripts", "splitter_options": {"window": 0}}, "window=0; give a whole number from 1 to"),
     ({"coder": "lsh", "coder_options": {"num_bits": 0}}, "num_bits=0; give a whole number from 1 to 32768"),
     ({"coder": "lsh-index", "coder_options": {"num_hyperplanes": 10**9}}, "num_hyperplanes=10+; give a whole number"),
     ({"coder": "utf8", "coder_options": {"block_size": "4"}}, "block_size='4'; give a whole number from 1 to 255"),

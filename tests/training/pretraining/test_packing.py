@@ -76,7 +76,7 @@ def test_packing_keeps_every_token_in_order(tokenizer):
 
 @pytest.mark.parametrize(
     "options",
-    [{"splitter": "whitespace"}, {"splitter": "characters"}, {"splitter": "scripts"}, {"splitter": "bytes"}, {}],
+    [{"splitter": "whitespace"}, {"splitter": "scripts"}, {"splitter": "bytes"}, {}],
 )
 @settings(max_examples=50, deadline=None)
 @given(
