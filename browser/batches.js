@@ -73,7 +73,7 @@ export class Classifier {
     const width = logits.dims[1];
     const at = ({ data }, row) => Array.from(data.subarray(row * width, (row + 1) * width));
     const ofTexts = new Map(); // text → the logits of its sentences
-    for (const { texts, ...sentences } of sentencesOf(data, dims)) {
+    for (const { texts, ...sentences } of sentencesOf(data, dims, rule)) {
       const read = await this.runBlocks(sentences.data, sentences.dims);
       texts.forEach((text, row) => ofTexts.set(text, [...(ofTexts.get(text) ?? []), at(read, row)]));
     }

@@ -6,22 +6,27 @@ const FIRST_BYTE = 5; // the element of byte 0; smaller ones are special tokens
 const SHORTEST = 3; // units of a sentence, its mark among them
 const MOST_AT_ONCE = 64; // sentences
 const LEAST_SAID = 1e-3; // of a sentence
-const LARGEST = 600; // logit whose exponential is finite
-const MARKS = [...".!?…。！？｡؟।۔"].map((mark) => Array.from(new TextEncoder().encode(mark), (byte) => byte + FIRST_BYTE));
+const LARGEST = 600; // logit whose exponential, and that of the negative one, is finite and not 0
+const SALUTATION = 6; // first units of a text, after which a comma ends a sentence, too, by the rule "odds"
+const MARKS = elementsOf(".!?…。！？｡؟।۔");
+const COMMAS = elementsOf(",，،");
 
 /**
  * Returns the sentences of the texts that have more than one, some of similar length together.
  * @param {Float64Array} data - blocks of texts, padded with 0
  * @param {number[]} dims - (rows, tokens, K)
+ * @param {true | string} rule - see `RULES` in Python
  * @returns {{texts: number[], data: Float64Array, dims: number[]}[]} the text of each sentence, and the sentences as texts
  */
-export function sentencesOf(data, [rows, width, size]) {
+export function sentencesOf(data, [rows, width, size], rule) {
   const found = []; // {text, places}, the places of a sentence's tokens in `data`
   for (let text = 0; text < rows; text++) {
     const tokens = Array.from({ length: width }, (_, token) => (text * width + token) * size).filter((place) => data[place]);
     const numSpecial = tokens.filter((place) => data[place] < FIRST_BYTE).length;
     if (numSpecial !== 2 || tokens.length < 2 * SHORTEST + 2) continue;
-    const spans = spansOf(tokens.slice(1, -1), tokens.at(-1), (place) => isMark(data, place, size));
+    const lastEarly = rule === "odds" ? tokens[SALUTATION] : -1;
+    const isOf = (marks) => (place) => begins(data, place, size, marks);
+    const spans = spansOf(tokens.slice(1, -1), tokens.at(-1), isOf(MARKS), (place) => place <= lastEarly && isOf(COMMAS)(place));
     if (spans.length < 2) continue;
     found.push(...spans.map((span) => ({ text, places: [tokens[0], ...span, tokens.at(-1)] })));
   }
@@ -40,13 +45,13 @@ export function sentencesOf(data, [rows, width, size]) {
 }
 
 /** Returns the units of each sentence; `end` is the token behind the last unit. */
-function spansOf(units, end, endsSentence) {
+function spansOf(units, end, isMark, endsSalutation) {
   const spans = [[]];
   units.forEach((unit, index) => {
     const last = spans.at(-1);
     last.push(unit);
-    const isLastMark = endsSentence(unit) && !endsSentence(units[index + 1] ?? end);
-    if (isLastMark && last.length >= SHORTEST) spans.push([]);
+    const isLastMark = isMark(unit) && !isMark(units[index + 1] ?? end);
+    if ((isLastMark || endsSalutation(unit)) && last.length >= SHORTEST) spans.push([]);
   });
   if (spans.length > 1 && spans.at(-1).length < SHORTEST) {
     const rest = spans.pop();
@@ -55,22 +60,27 @@ function spansOf(units, end, endsSentence) {
   return spans;
 }
 
-function isMark(data, place, size) {
-  return MARKS.some((mark) => mark.length <= size && mark.every((element, index) => data[place + index] === element));
+function elementsOf(marks) {
+  return Array.from(marks, (mark) => Array.from(new TextEncoder().encode(mark), (byte) => byte + FIRST_BYTE));
+}
+
+function begins(data, place, size, marks) {
+  return marks.some((mark) => mark.length <= size && mark.every((element, index) => data[place + index] === element));
 }
 
 /**
- * Returns the logits of a text that also say what its sentences do: the probabilities are the mean of those of the whole
+ * Returns the logits of a text that also say what its sentences do: the probabilities are a mean of those of the whole
  * text and of those of its sentences together, by a rule.
  * @param {number[]} logits - of the whole text
  * @param {number[][]} ofSentences - of each sentence
  * @param {true | string} rule - see `RULES` in Python
  */
 export function joinSentences(logits, ofSentences, rule) {
-  const parts = ofSentences.map(rule === true ? probabilitiesByDivergence : exponentials);
+  const parts = ofSentences.map(RULES[rule]);
   const sums = logits.map((_, label) => parts.reduce((sum, part) => sum + part[label], 0));
   const total = sums.reduce((sum, number) => sum + number, 0);
-  return softmax(logits).map((number, label) => Math.log((number + sums[label] / total) / 2));
+  const share = rule === "odds" ? 1 / (1 + Math.exp(-clipped(meanOf(logits)))) / 2 : 1 / 2;
+  return softmax(logits).map((number, label) => Math.log(share * number + (1 - share) * (sums[label] / total)));
 }
 
 /** The same for logits whose last one is for texts that are turned away: a text is as strange as its most familiar part. */
@@ -81,8 +91,11 @@ export function joinRejecting(logits, ofSentences, rule) {
   return [...joined, Math.max(...joined) + Math.min(...strangeness)];
 }
 
+const meanOf = (logits) => logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
+const clipped = (logit) => Math.max(-LARGEST, Math.min(logit, LARGEST));
+
 function exponentials(logits) {
-  const mean = logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
+  const mean = meanOf(logits);
   return logits.map((logit) => Math.exp(Math.min(logit - mean, LARGEST)));
 }
 
@@ -92,3 +105,5 @@ function probabilitiesByDivergence(logits) {
   const weight = Math.max(Math.log(logits.length) - entropy, LEAST_SAID) ** 2;
   return probabilities.map((number) => weight * number);
 }
+
+const RULES = { true: probabilitiesByDivergence, "log-sum-exp": exponentials, odds: (logits) => logits.map((logit) => Math.exp(clipped(logit))) };

@@ -1,24 +1,30 @@
 """The sentences of a text, which a classifier may read beside the whole text, and what both say together.
 
-A polite first sentence changes the mean of all states, and so it can drown the sentence that decides.
+A polite first sentence changes the mean of all states, and so it can drown the sentence that decides. The rules of
+joining them are keys of `RULES`; new classifiers have `ODDS`.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-LOG_SUM_EXP = "log-sum-exp"  # the rule of new classifiers, see `RULES`
+ODDS, LOG_SUM_EXP = "odds", "log-sum-exp"
 MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
+COMMAS = ",，،"  # by `ODDS`, one of them among the first units of a text does, too: "Dear Sir or Madam,"
+SALUTATION = 6  # of these units
 SHORTEST = 3  # units of a sentence, its mark among them
 MOST_AT_ONCE = 64  # sentences
 LEAST_SAID = 1e-3  # of a sentence, see `probabilities_by_divergence`, so that the sums of no text are all 0
-LARGEST = 600.0  # logit whose exponential is finite
+LARGEST = 600.0  # logit whose exponential, and that of the negative one, is finite and not 0
 
 FIRST_BYTE = 5  # the element of byte 0; smaller ones are special tokens
-MARK_ELEMENTS = [[byte + FIRST_BYTE for byte in mark.encode()] for mark in MARKS]
-MARKS_BY_FIRST = {first: [mark for mark in MARK_ELEMENTS if mark[0] == first] for first, *_ in MARK_ELEMENTS}
+MARK_ELEMENTS, COMMA_ELEMENTS = (
+    [[byte + FIRST_BYTE for byte in mark.encode()] for mark in each] for each in (MARKS, COMMAS)
+)
+FIRST_ELEMENTS = {first for first, *_ in MARK_ELEMENTS + COMMA_ELEMENTS}
 
 BlockArray = NDArray[np.int64]
 Logits = NDArray[Any]  # of any floating point
@@ -36,7 +42,7 @@ def read_with_sentences(
         rule: key of `RULES`.
         rejects: whether the last label is "none of these", see `Rejection`.
     """
-    found = [(texts, read(sentences)) for texts, sentences in sentences_of(blocks)]
+    found = [(texts, read(sentences)) for texts, sentences in sentences_of(blocks, rule)]
     if not found:
         return logits
     texts, of_sentences = map(np.concatenate, zip(*found, strict=True))
@@ -63,7 +69,8 @@ def smallest_of_texts(numbers: Logits, of_sentences: Logits, texts: NDArray[np.i
 def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64], rule: bool | str) -> Logits:
     """Returns logits (B, L) of one label that also say what the sentences of some texts do.
 
-    The probabilities are the mean of those of the whole text and of those of its sentences together, see `RULES`. The
+    The probabilities are a mean of those of the whole text and of those of its sentences together, see `RULES`. Each
+    has half the weight; by `ODDS`, the whole text has half the probability that it is no everyday line, see `odds`. The
     logits of a text without sentences stay as they are. Source for passages of a text that are scored apart: Dai and
     Callan, *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019; the rules are ours.
 
@@ -76,14 +83,30 @@ def join_sentences(logits: Logits, of_sentences: Logits, texts: NDArray[np.int64
     sums = np.zeros(logits.shape)
     np.add.at(sums, texts, RULES[rule](of_sentences))
     totals = sums.sum(axis=1, keepdims=True)
-    joined = np.log((softmax(logits) + sums / np.maximum(totals, LEAST_SAID**2)) / 2)
+    share = 1 / (1 + np.exp(-clipped(logits.mean(axis=1, keepdims=True)))) / 2 if rule == ODDS else 1 / 2
+    joined = np.log(share * softmax(logits) + (1 - share) * sums / np.where(totals > 0, totals, 1))
     return np.where(totals > 0, joined, logits).astype(logits.dtype)
+
+
+def odds(logits: Logits) -> NDArray[np.float64]:
+    """Returns the exponentials of logits (n, L), whose mean is the log-odds of a text of the task.
+
+    A softmax does not depend on this mean, so the first head makes it say how a text differs from the everyday lines of
+    mails, such as greetings. A sentence counts by exp(energy) times these odds, where `exponentials` has the former.
+    """
+    powers: NDArray[np.float64] = np.exp(clipped(logits))
+    return powers
+
+
+def clipped(logits: Logits) -> NDArray[np.float64]:
+    """Returns logits whose exponentials are finite, and not 0."""
+    return np.clip(logits.astype(np.float64), -LARGEST, LARGEST)
 
 
 def exponentials(logits: Logits) -> NDArray[np.float64]:
     """Returns the exponentials of logits (n, L) whose mean is subtracted: the sum of a sentence is exp(energy).
 
-    The energy is large where the head knows what it reads, and small for a greeting.
+    The energy is large where the head knows what it reads.
     """
     centred = logits - logits.mean(axis=1, keepdims=True, dtype=np.float64)
     powers: NDArray[np.float64] = np.exp(np.minimum(centred, LARGEST))
@@ -109,27 +132,24 @@ def softmax(logits: Logits) -> NDArray[np.float64]:
     return result
 
 
-def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
+def sentences_of(blocks: BlockArray, rule: bool | str = ODDS) -> Iterator[tuple[BlockArray, BlockArray]]:
     """Yields the sentences of the texts that have more than one, up to `MOST_AT_ONCE` of similar length.
 
-    A sentence ends with a unit that begins with a mark and is not followed by another such unit. A sentence of fewer
-    than `SHORTEST` units is part of the next one, or at the end of the text of the one before.
+    A sentence ends with a unit that begins with a mark and is not followed by another such unit, and by `ODDS` with a
+    comma among the first units of a text. A sentence of fewer than `SHORTEST` units is part of the next one, or at the
+    end of the text of the one before.
 
     Args:
         blocks: texts (B, S, K): [CLS], units and [SEP], with padding on either side. A row with more special tokens,
             such as a pair of texts, has no sentences.
+        rule: key of `RULES`.
 
     Yields:
         The text of each sentence, (n,), and the sentences, (n, T, K), each as a text of its own, with padding behind.
     """
     found: list[tuple[int, list[int]]] = []  # a text, and the places of the tokens of one of its sentences
     for text, firsts in enumerate(blocks[..., 0].tolist()):
-        ends = {
-            place
-            for place, behind in enumerate(firsts[1:])
-            if firsts[place] in MARKS_BY_FIRST and behind >= FIRST_BYTE  # a mark, and a unit behind it
-            if _is_mark(blocks[text, place]) and not _is_mark(blocks[text, place + 1])
-        }
+        ends = _ends(blocks[text], firsts, rule)
         if not ends or sum(0 < first < FIRST_BYTE for first in firsts) != 2:
             continue
         start, *units, end = (place for place, first in enumerate(firsts) if first)
@@ -152,10 +172,22 @@ def sentences_of(blocks: BlockArray) -> Iterator[tuple[BlockArray, BlockArray]]:
         yield np.asarray(texts, np.int64), sentences
 
 
-def _is_mark(block: BlockArray) -> bool:
-    """Returns whether the unit of a block, (K,), begins with a mark."""
-    return any(block[: len(mark)].tolist() == mark for mark in MARKS_BY_FIRST.get(int(block[0]), ()))
+def _ends(blocks: BlockArray, firsts: list[int], rule: bool | str) -> set[int]:
+    """Returns the places of a text, (S, K), where a sentence may end; `firsts` are the first elements of its blocks."""
+    early = next((place for place, first in enumerate(firsts) if first), 0) + SALUTATION if rule == ODDS else -1
+    return {
+        place
+        for place, (first, behind) in enumerate(pairwise(firsts))
+        if first in FIRST_ELEMENTS and behind >= FIRST_BYTE  # a mark or a comma, and a unit behind it
+        if (_begins(blocks[place], MARK_ELEMENTS) and not _begins(blocks[place + 1], MARK_ELEMENTS))
+        or (place <= early and _begins(blocks[place], COMMA_ELEMENTS))
+    }
+
+
+def _begins(block: BlockArray, marks: list[list[int]]) -> bool:
+    """Returns whether the unit of a block, (K,), begins with one of the marks."""
+    return any(block[: len(mark)].tolist() == mark for mark in marks)
 
 
 # `classifier_reads_sentences` → what each sentence adds to the odds of the labels, by its logits, (n, L) → (n, L).
-RULES = {True: probabilities_by_divergence, LOG_SUM_EXP: exponentials}
+RULES = {True: probabilities_by_divergence, LOG_SUM_EXP: exponentials, ODDS: odds}

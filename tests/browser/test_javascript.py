@@ -132,7 +132,7 @@ def small(random_checkpoint, tmp_path_factory) -> Callable[..., Path]:
     """Returns a small encoder with vectors of 12 numbers, or a classifier of three labels."""
 
     @cache
-    def save(problem: str | None, rule: bool | str = "log-sum-exp") -> Path:
+    def save(problem: str | None, rule: bool | str = "odds") -> Path:
         if problem:
             num_labels = 1 if problem == "regression" else 3
             options = {"problem_type": problem, "num_labels": num_labels}
@@ -231,8 +231,8 @@ def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
 
 
 @in_each_engine
-@pytest.mark.parametrize("rule", [True, "log-sum-exp"])
-@pytest.mark.quick("True-node", "log-sum-exp-node")
+@pytest.mark.parametrize("rule", [True, "log-sum-exp", "odds"])
+@pytest.mark.quick("True-node", "odds-node")
 def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
     engine: str, rule: bool | str, small, packaged, in_onnxruntime, run_in
 ) -> None:
@@ -240,12 +240,14 @@ def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
     package = packaged(source)
     model, tokenizer = load_checkpoint(str(source))
     texts = ["Good morning to all of you. My card is lost!", "No.", *(" ".join([*each]) for each in MANY_SENTENCES)]
+    texts.append("Dear Sir or Madam, my card, which I lost, is not here")
     encoding = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         expected = model(**encoding).logits
         model.config.classifier_reads_sentences = False
         of_whole_texts = model(**encoding).logits
     assert (expected - of_whole_texts).abs().amax(dim=1)[0] > 1e-3 and torch.equal(expected[1], of_whole_texts[1])
+    assert torch.equal(expected[-1], of_whole_texts[-1]) == (rule != "odds")
     assert near(in_onnxruntime(source).logits(texts), expected.numpy())
     found = run_in(engine, package, CLASSIFY, texts)
     assert near([each["logits"] for each in found], expected.numpy())

@@ -16,22 +16,35 @@ from vocabless.modeling import sentences as module
 from vocabless.modeling.blocks import NUM_SPECIAL
 from vocabless.modeling.configuration_vocabless import READS_SENTENCES
 from vocabless.modeling.modeling_vocabless import WHOLE_TEXTS
-from vocabless.modeling.sentences import LOG_SUM_EXP, MARKS, RULES, SHORTEST, join_sentences, sentences_of, softmax
+from vocabless.modeling.sentences import (
+    COMMAS,
+    LOG_SUM_EXP,
+    MARKS,
+    ODDS,
+    RULES,
+    SALUTATION,
+    SHORTEST,
+    join_sentences,
+    sentences_of,
+    softmax,
+)
 
 TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
 TEXTS = [
     "Good morning, and thank you for your help. My card is lost! What shall I do?!",
     "It is a plain text",
     "Ja. Nein. Ich weiß es nicht. Vielleicht.",
+    "Dear Sir or Madam, where is my card, please",
     "我 的 卡 丢了。 请 帮 助 我！",
 ]
 
 
-def slow_sentences(units: list[str]) -> list[list[str]]:
+def slow_sentences(units: list[str], rule: bool | str) -> list[list[str]]:
     sentences, start = [], 0
     for place in range(len(units)):
         is_last = place + 1 == len(units)
-        if units[place][0] in MARKS and not is_last and units[place + 1][0] not in MARKS:
+        ends_salutation = rule == ODDS and place < SALUTATION and units[place][0] in COMMAS
+        if not is_last and (ends_salutation or (units[place][0] in MARKS and units[place + 1][0] not in MARKS)):
             if place + 1 - start >= SHORTEST:
                 sentences.append(units[start : place + 1])
                 start = place + 1
@@ -48,8 +61,13 @@ def blocks_of(units: list[str]) -> np.ndarray:
     return np.asarray(TOKENIZER([units], is_split_into_words=True)["input_ids"][0], np.int64)
 
 
-@given(st.lists(st.lists(st.sampled_from(["a", "bc", ".", "!", "…", "。", "3"]), max_size=12), min_size=1, max_size=4))
-def test_sentences_are_those_of_a_slow_loop(rows):
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "bc", ".", "!", "…", "。", ",", "，"]), max_size=12), min_size=1, max_size=4
+    ),
+    st.sampled_from([*RULES]),
+)
+def test_sentences_are_those_of_a_slow_loop(rows, rule):
     encoded = [blocks_of(units) for units in rows]
     width = max(map(len, encoded))
     for side in ("left", "right"):
@@ -57,10 +75,11 @@ def test_sentences_are_those_of_a_slow_loop(rows):
         blocks = np.stack([np.pad(row, (place, (0, 0))) for row, place in zip(encoded, places, strict=True)])
         found = [
             (text, [block for block in sentence.tolist() if any(block)])
-            for texts, sentences in sentences_of(blocks)
+            for texts, sentences in sentences_of(blocks, rule)
             for text, sentence in zip(texts.tolist(), sentences, strict=True)
         ]
-        expected = [(text, blocks_of(units).tolist()) for text, row in enumerate(rows) for units in slow_sentences(row)]
+        slow = [(text, sentence) for text, row in enumerate(rows) for sentence in slow_sentences(row, rule)]
+        expected = [(text, blocks_of(sentence).tolist()) for text, sentence in slow]
         assert sorted(found) == sorted(expected)
 
 
@@ -87,9 +106,10 @@ def test_pairs_and_masks_have_no_sentences():
 def test_the_constants_of_the_page_are_those_of_python_and_each_mark_ends_a_sentence():
     code = Path(__file__).parents[2].joinpath("browser/sentences.js").read_text(encoding="utf-8")
     found = dict(re.findall(r"^const (\w+) = (.+?);", code, re.M))
-    numbers = {name: getattr(module, name) for name in ("FIRST_BYTE", "SHORTEST", "MOST_AT_ONCE", "LEAST_SAID")}
+    names = ("FIRST_BYTE", "SHORTEST", "MOST_AT_ONCE", "LEAST_SAID", "LARGEST", "SALUTATION")
+    numbers = {name: getattr(module, name) for name in names}
     assert {name: float(found[name]) for name in numbers} == numbers
-    assert re.search(r'"(.+?)"', found["MARKS"]).group(1) == MARKS
+    assert [re.search(r'"(.+?)"', found[name]).group(1) for name in ("MARKS", "COMMAS")] == [MARKS, COMMAS]
     assert found["FIRST_BYTE"] == str(NUM_SPECIAL)
     for mark in ".!?…。！？｡؟।۔":
         assert len([*sentences_of(blocks_of(["a", "b", mark, "c", "d", "e"])[None])]) == 1, mark
@@ -101,14 +121,17 @@ def slow_join(logits: list[float], of_sentences: list[list[float]], rule: bool |
 
     if not of_sentences:
         return logits
-    weights, parts = [1.0] * len(of_sentences), []
+    weights, parts, whole = [1.0] * len(of_sentences), [], 0.5
     if rule is True:
         said = [sum(p * math.log(p * len(logits)) for p in softmax(row)) for row in of_sentences]
         weights, parts = [max(each, 0.001) ** 2 for each in said], [softmax(row) for row in of_sentences]
+    elif rule == ODDS:
+        parts = [[math.exp(number) for number in row] for row in of_sentences]
+        whole = 0.5 / (1 + math.exp(-sum(logits) / len(logits)))
     else:
         parts = [[math.exp(number - sum(row) / len(row)) for number in row] for row in of_sentences]
     joined = [sum(weight * row[k] for weight, row in zip(weights, parts, strict=True)) for k in range(len(logits))]
-    return [math.log((p + q / sum(joined)) / 2) for p, q in zip(softmax(logits), joined, strict=True)]
+    return [math.log(whole * p + (1 - whole) * q / sum(joined)) for p, q in zip(softmax(logits), joined, strict=True)]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -123,10 +146,10 @@ def test_logits_are_joined_as_by_a_slow_loop(rule):
     single = join_sentences(logits.astype(np.float32), of_sentences.astype(np.float32), texts, rule)
     assert single.dtype == np.float32 and np.abs(single - found).max() < 1e-6
     nothing = join_sentences(logits, np.zeros((4, 5)), texts, rule)  # sentences that say nothing count alike
-    np.testing.assert_allclose(np.exp(nothing[0]), (softmax(logits[0]) + 0.2) / 2)
+    np.testing.assert_allclose(nothing[0], slow_join(logits[0].tolist(), [[0.0] * 5] * 3, rule))
     assert (join_sentences(logits, of_sentences[:0], texts[:0], rule) == logits).all()
-    large = join_sentences(logits, of_sentences * 1e4, texts, rule)
-    assert np.isfinite(large).all()
+    for factor in (1e4, -1e4):
+        assert np.isfinite(join_sentences(logits, of_sentences * factor, texts, rule)).all()
 
 
 def test_a_sentence_that_the_head_does_not_know_hardly_counts_and_one_alone_speaks_for_itself():
@@ -138,6 +161,16 @@ def test_a_sentence_that_the_head_does_not_know_hardly_counts_and_one_alone_spea
     np.testing.assert_allclose(np.exp(found[0]), [(1 / 3 + share) / 2 for share in together])
     alone = join_sentences(logits, sentences[:1], np.array([0]), LOG_SUM_EXP)
     np.testing.assert_allclose(np.exp(alone[0]), (1 / 3 + softmax(sentences[0])) / 2)
+
+
+def test_a_sentence_counts_by_its_odds_and_the_whole_text_by_half_its_probability():
+    """The two sentences are as sure as each other, but of odds e⁴ and e⁻⁴."""
+    logits, sentences = np.array([[1.0, -1.0]]), np.array([[6.0, 2.0], [-6.0, -2.0]])
+    for odds, share in ((30.0, 0.5), (0.0, 0.25), (-30.0, 0.0)):
+        found = join_sentences(logits + odds, sentences, np.array([0, 0]), ODDS)
+        together = math.exp(6) + math.exp(-6), math.exp(2) + math.exp(-2)
+        expected = share * softmax(logits[0])[0] + (1 - share) * together[0] / sum(together)
+        np.testing.assert_allclose(np.exp(found[0, 0]), expected, rtol=1e-9)
 
 
 def test_every_rule_of_the_configuration_is_there():
@@ -171,10 +204,12 @@ def test_a_classifier_says_what_the_whole_text_and_its_sentences_do(model):
         model.config.classifier_reads_sentences = rule
         return logits
 
+    greeting = ["Good morning,", "and thank you for your help."]
     sentences = [
-        ["Good morning, and thank you for your help.", "My card is lost!", "What shall I do?!"],
+        [*(greeting if rule == ODDS else [" ".join(greeting)]), "My card is lost!", "What shall I do?!"],
         [],
         ["Ja. Nein.", "Ich weiß es nicht. Vielleicht."],
+        ["Dear Sir or Madam,", "where is my card, please"] if rule == ODDS else [],
         ["我 的 卡 丢了。", "请 帮 助 我！"],
     ]
     with torch.no_grad():
@@ -209,7 +244,8 @@ def test_joined_logits_have_the_type_of_the_model_and_a_text_of_one_sentence_kee
     other.config.classifier_reads_sentences = False
     whole = other(**encoding).logits
     assert found.dtype == dtype and not found.requires_grad
-    assert (found == whole).all(dim=1).tolist() == [False, True, False, False]
+    has_salutation = model.config.classifier_reads_sentences == ODDS
+    assert (found == whole).all(dim=1).tolist() == [False, True, False, not has_salutation, False]
 
 
 def test_texts_of_one_sentence_keep_their_gradient_in_evaluation(model):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from transformers import PreTrainedModel
 
-from vocabless.modeling.sentences import LOG_SUM_EXP
+from vocabless.modeling.sentences import ODDS
 from vocabless.saving.record import MISMATCHED, TEST
 from vocabless.training.finetuning.familiarity import Familiarity
 from vocabless.training.finetuning.head.first_head import HeadFit
@@ -91,7 +91,7 @@ class Candidate:
                 for parameter in layer.parameters():
                     parameter.div_(self.temperature)
         if self.reads_sentences is not None:
-            model.config.classifier_reads_sentences = LOG_SUM_EXP if self.reads_sentences else False
+            model.config.classifier_reads_sentences = ODDS if self.reads_sentences else False
         if prepared.data.problem.name == MultiLabel.name:
             model.config.classifier_threshold = self.threshold
 

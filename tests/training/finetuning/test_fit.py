@@ -136,8 +136,8 @@ def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
     rows = [(f"This is a sentence. {text} is another one.", label) for text, label in ROWS]
     data = write_csv(tmp_path / "mine.csv", rows)
     folder, _ = tune(tmp_path / "run", "--train_file", data, "--num_train_epochs", str(epochs))
-    rule = AutoModelForSequenceClassification.from_pretrained(folder).config.classifier_reads_sentences
-    assert rule == ("log-sum-exp" if are_harmless else False)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    assert model.config.classifier_reads_sentences == ("odds" if are_harmless else False)
     assert ("sentences of a text" in (folder / "README.md").read_text()) == are_harmless
 
 

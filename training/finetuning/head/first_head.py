@@ -7,22 +7,24 @@ of one text also has a wide part, see `WideLayer`: both are one convex problem.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from vocabless.training.finetuning.head.everyday_lines import EVERYDAY_LINES
 from vocabless.training.finetuning.head.frozen_features import Features, read_features
 from vocabless.training.finetuning.head.head_choice import HeldOut, choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_problem import FirstHead, LabelledFeatures, Settings
-from vocabless.training.finetuning.tasks.data import EncodedRows, Rows, TaskData, sample_rows
+from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode, sample_rows
 from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
 from vocabless.training.finetuning.tasks.metrics import is_gain
 from vocabless.training.finetuning.tasks.problems import SingleLabel
 
 MAX_NUMBERS = 1 << 26  # of the vectors of all rows, 0.5 GiB; of more rows, a part is drawn
+MAX_LINE_TOKENS = 32  # of an everyday line
 MAX_CHOICE_ROWS = 2000  # of the training rows, on which the settings are chosen
 # Accuracy that sentences may cost, and standard errors above it: training rows lack what they gain in mails.
 SENTENCE_COST, DOUBT = 0.01, 2.0
@@ -69,6 +71,10 @@ def fit_head(
     started = time.monotonic()
     labelled = LabelledFeatures(problem, read(rows), [row["label"] for row in rows])
     seconds = time.monotonic() - started
+    may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
+    if may_read:
+        lines = encode(Examples([*EVERYDAY_LINES]), problem, collator.tokenizer, MAX_LINE_TOKENS)
+        labelled = replace(labelled, everyday=read(lines).vectors)
 
     few = sample_rows(len(rows), MAX_CHOICE_ROWS)
     few_folds = [np.intersect1d(fold, few) for fold in folds]
@@ -94,7 +100,6 @@ def fit_head(
                 places.append(of_fold)
         return TextLogits(outputs, np.concatenate(sentences), np.concatenate(places))
 
-    may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
     logits = with_sentences(held_out, may_read)
     targets, judged = np.asarray(labelled.targets)[scored], logits.split()[0].select(scored)
     reads_sentences = may_read and not are_harmful(judged.sentence_errors(targets))

@@ -14,11 +14,12 @@ from threadpoolctl import ThreadpoolController
 
 from vocabless.training.finetuning.head.frozen_features import Features, relevance
 from vocabless.training.finetuning.tasks import problems
-from vocabless.training.finetuning.tasks.data import Rows
+from vocabless.training.finetuning.tasks.data import Rows, sample_rows
 from vocabless.training.finetuning.tasks.logits import Vectors
-from vocabless.training.finetuning.tasks.problems import Array, Problem
+from vocabless.training.finetuning.tasks.problems import Array, Problem, SingleLabel
 
 MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
+ODDS_ROWS, ODDS_STRENGTH = 1000, 0.1  # rows that are told from everyday lines, and the inverse regularisation
 COPIES = 1e-10  # added to the kernel's diagonal, times its mean: copies of a text would make it singular
 _blas = cache(ThreadpoolController)  # finding the libraries of BLAS takes 3 ms, as long as a fit to few rows
 
@@ -62,6 +63,7 @@ class LabelledFeatures:
     problem: Problem
     features: Features
     targets: Sequence[Any]  # (n,)
+    everyday: Vectors | None = None  # (lines, D), what the head reads of everyday lines; None: sentences are not read
 
     def select(self, rows: Rows) -> "LabelledFeatures":
         """Returns those of some of the texts."""
@@ -90,7 +92,19 @@ class LinearProblem:
         self._mean, self._deviation = vectors.mean(0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
 
     def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
-        """Yields the model of all features with each of the strengths."""
+        """Yields the model of all features with each of the strengths.
+
+        The mean of its logits, which a softmax does not depend on, is the log-odds of a text of the task against an
+        everyday line, by a logistic regression of the vectors of both: see `odds` of `sentences.py`.
+        """
+        for head in self._heads(wide_weight, strengths):
+            if self._labelled.everyday is None:
+                yield head
+            else:
+                bias = head.bias - head.bias.mean() + self._odds[1]
+                yield replace(head, weight=head.weight - head.weight.mean(0) + self._odds[0], bias=bias)
+
+    def _heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
         problem, features, targets = self._labelled.problem, self._labelled.features, self._labelled.targets
         scales = self._scales * wide_weight if wide_weight and features.wide is not None else None
         if scales is not None and len(targets) > MAX_KERNEL_ROWS:
@@ -138,6 +152,18 @@ class LinearProblem:
         found = minimize(loss, start.ravel(), method="L-BFGS-B", jac=True, options=options).x.reshape(start.shape)
         bias, weight, wide = np.split(found, [1, 1 + len(mean)])
         return FirstHead(weight.T, bias[0], self._mean, self._deviation, wide * scales[:, None])
+
+    @cached_property
+    def _odds(self) -> tuple[Vectors, Vectors]:
+        """The weights (D,) and bias (1,) of the log-odds of a text of the task; both classes count alike."""
+        texts = self._labelled.features.vectors
+        texts, lines = texts[sample_rows(len(texts), ODDS_ROWS)], self._labelled.everyday
+        assert lines is not None
+        classes: Any = np.repeat([1, 0], [len(texts), len(lines)])
+        inputs = (np.concatenate([texts, lines]) - self._mean) / self._deviation
+        weights = len(classes) / (2 * np.bincount(classes)[classes])
+        weight, bias = SingleLabel(["line", "text"]).fit_linear(inputs, classes, ODDS_STRENGTH, weights)
+        return weight[1] - weight[0], bias[1:] - bias[:1]
 
     @cached_property
     def _scales(self) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers.utils import logging
 
-from vocabless.modeling.sentences import LOG_SUM_EXP, join_sentences, sentences_of
+from vocabless.modeling.sentences import ODDS, join_sentences, sentences_of
 from vocabless.training.finetuning.tasks.data import WEIGHT, EncodedRows, Rows, sample_rows
 
 BATCH_SIZE = 64  # texts
@@ -83,7 +83,7 @@ class TextLogits:
 
     def joined(self, temperature: float = 1.0) -> Vectors:
         """Returns the logits (n, outputs) of the saved model, whose head is divided by the temperature."""
-        return join_sentences(self.texts / temperature, self.sentences / temperature, self.places, LOG_SUM_EXP)
+        return join_sentences(self.texts / temperature, self.sentences / temperature, self.places, ODDS)
 
     def sentence_errors(self, targets: Rows) -> Vectors:
         """Returns 1 for each text that its sentences make wrong, −1 for one that they make right, else 0.

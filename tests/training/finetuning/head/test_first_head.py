@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_matrix, random
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -202,6 +203,20 @@ def test_a_head_of_sentence_vectors_is_scikit_learns_model_of_them_with_one_scal
     expected = LOGISTIC.fit(inputs, CLASSES).predict_proba(inputs)
     found = torch.from_numpy(head.logits(features)).softmax(-1)
     np.testing.assert_allclose(found, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("wide", [None, WIDE])
+def test_the_mean_of_the_logits_is_the_log_odds_against_everyday_lines(wide):
+    """Probabilities stay as they are, also where a label has no rows."""
+    classes, lines = np.minimum(CLASSES, 1).tolist(), VECTORS[:20] - 4.0
+    alone = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(VECTORS, wide), classes)
+    settings = Settings(0.3, 1.0)
+    plain, found = (each.fit(settings).logits(alone.features) for each in (alone, replace(alone, everyday=lines)))
+    np.testing.assert_allclose(softmax(found, axis=1), softmax(plain, axis=1), atol=1e-9)
+    scaler = StandardScaler().fit(VECTORS)
+    inputs, targets = scaler.transform(np.concatenate([VECTORS, lines])), [1] * 90 + [0] * 20
+    model = LogisticRegression(C=linear_problem.ODDS_STRENGTH, class_weight="balanced", tol=1e-8).fit(inputs, targets)
+    np.testing.assert_allclose(found.mean(1), model.decision_function(inputs[:90]), atol=0.05)
 
 
 def test_sentence_vectors_that_are_all_the_same_leave_the_bias_alone():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.modeling.sentences import LOG_SUM_EXP
+from vocabless.modeling.sentences import ODDS
 from vocabless.training.finetuning.tasks.logits import TextLogits
 
 TEXTS = [
@@ -33,7 +33,7 @@ def test_joined_logits_are_those_of_a_model_that_reads_sentences_at_any_temperat
     whole = TextLogits.of_model(model, rows, collate, reads_sentences=False)
     assert (whole.joined() == found.texts).all() and len(found.sentences) == 5
     with torch.no_grad():
-        model.config.classifier_reads_sentences = LOG_SUM_EXP
+        model.config.classifier_reads_sentences = ODDS
         for parameter in (model.classifier.out_proj.weight, model.classifier.out_proj.bias):
             parameter /= 2.5
         expected = model(**collate(rows)).logits

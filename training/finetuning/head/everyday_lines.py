@@ -1,0 +1,28 @@
+"""Lines that any mail may have, against which a head learns how a text of its task differs, see `LinearProblem`."""
+
+EVERYDAY_LINES = (
+    "Hello everybody.",
+    "Good day to you.",
+    "I hope this message finds you in good health.",
+    "Thank you very much.",
+    "With best wishes, John Smith",
+    "Sent from my phone",
+    "Enjoy your day.",
+    "Telephone 0123 456789, Main Street 5, London",
+    "My name is Mary and I write to you today.",
+    "I have a question.",
+    "Please help me.",
+    "Talk to you soon.",
+    "Dear colleagues,",
+    "How are you?",
+    "It is nice to meet you.",
+    "I am a new customer.",
+    "See you next week.",
+    "Let me know what you think.",
+    "Thanks again for everything.",
+    "Yours truly, Robert",
+    "www.company.com",
+    "Manager, Sales Department",
+    "I am looking forward to your answer.",
+    "Sorry for the trouble.",
+)
