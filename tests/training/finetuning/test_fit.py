@@ -8,13 +8,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from script_runs import coloured, fine_tune, predictions_of, write_csv
-from transformers import AutoModelForSequenceClassification, PreTrainedModel
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel
 
 from vocabless import VocablessClassifier
 from vocabless.training.finetuning import candidates, prepared, tuning
 from vocabless.training.finetuning import fit as fitting
 from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate
 from vocabless.training.finetuning.head import first_head, head_choice
+from vocabless.training.finetuning.head.everyday_lines import EVERYDAY_LINES
 from vocabless.training.finetuning.rows import held_out
 from vocabless.training.finetuning.rows.held_out import FOLDS, training_folds
 from vocabless.training.finetuning.rows.sources import load_own_data
@@ -138,6 +139,12 @@ def test_the_saved_classifier_reads_sentences_unless_held_out_rows_lose_by_it(
     folder, _ = tune(tmp_path / "run", "--train_file", data, "--num_train_epochs", str(epochs))
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     assert model.config.classifier_reads_sentences == ("odds" if are_harmless else False)
+    model.config.classifier_reads_sentences, tokenizer = False, AutoTokenizer.from_pretrained(folder)
+    of_task, everyday = (
+        model(**tokenizer([*texts], padding=True, return_tensors="pt")).logits.mean(dim=1)
+        for texts in ([text for text, _ in rows], EVERYDAY_LINES)
+    )
+    assert of_task.mean() > 0.1 and everyday.mean() < -0.1
     assert ("sentences of a text" in (folder / "README.md").read_text()) == are_harmless
 
 
