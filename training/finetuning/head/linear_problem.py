@@ -105,6 +105,7 @@ class LinearProblem:
                 yield replace(head, weight=head.weight - head.weight.mean(0) + self._odds[0], bias=bias)
 
     def _heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
+        """Yields the same, with any mean of the logits."""
         problem, features, targets = self._labelled.problem, self._labelled.features, self._labelled.targets
         scales = self._scales * wide_weight if wide_weight and features.wide is not None else None
         if scales is not None and len(targets) > MAX_KERNEL_ROWS:
