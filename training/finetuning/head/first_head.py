@@ -73,7 +73,7 @@ def fit_head(
     seconds = time.monotonic() - started
     may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
     if may_read:
-        lines = encode(Examples([*EVERYDAY_LINES]), problem, collator.tokenizer, MAX_LINE_TOKENS)
+        lines = encode(Examples(EVERYDAY_LINES), problem, collator.tokenizer, MAX_LINE_TOKENS)
         labelled = replace(labelled, everyday=read(lines).vectors)
 
     few = sample_rows(len(rows), MAX_CHOICE_ROWS)

@@ -78,7 +78,7 @@ def test_a_text_that_is_turned_away_gets_none_of_several_labels(encoder):
 def test_a_classifier_that_reads_sentences_turns_texts_away(encoder):
     texts = [f"{text}. It is near." for text in TEXTS]
     classifier = VocablessClassifier(encoder, reject=0.2).fit(texts, LABELS)
-    assert classifier.model_.config.classifier_reads_sentences == "log-sum-exp"
+    assert classifier.model_.config.classifier_reads_sentences == "odds"
     assert 0 < (classifier.score_samples([*texts, *OTHERS]) < classifier.offset_).sum() < 26
 
 
