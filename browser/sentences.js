@@ -79,7 +79,8 @@ export function joinSentences(logits, ofSentences, rule) {
   const parts = ofSentences.map(RULES[rule]);
   const sums = logits.map((_, label) => parts.reduce((sum, part) => sum + part[label], 0));
   const total = sums.reduce((sum, number) => sum + number, 0);
-  const share = rule === "odds" ? 1 / (1 + Math.exp(-clipped(meanOf(logits)))) / 2 : 1 / 2;
+  const mean = logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
+  const share = rule === "odds" ? 1 / (1 + Math.exp(-clipped(mean))) / 2 : 1 / 2;
   return softmax(logits).map((number, label) => Math.log(share * number + (1 - share) * (sums[label] / total)));
 }
 
@@ -91,13 +92,7 @@ export function joinRejecting(logits, ofSentences, rule) {
   return [...joined, Math.max(...joined) + Math.min(...strangeness)];
 }
 
-const meanOf = (logits) => logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
 const clipped = (logit) => Math.max(-LARGEST, Math.min(logit, LARGEST));
-
-function exponentials(logits) {
-  const mean = meanOf(logits);
-  return logits.map((logit) => Math.exp(Math.min(logit - mean, LARGEST)));
-}
 
 function probabilitiesByDivergence(logits) {
   const probabilities = softmax(logits);
@@ -106,4 +101,4 @@ function probabilitiesByDivergence(logits) {
   return probabilities.map((number) => weight * number);
 }
 
-const RULES = { true: probabilitiesByDivergence, "log-sum-exp": exponentials, odds: (logits) => logits.map((logit) => Math.exp(clipped(logit))) };
+const RULES = { true: probabilitiesByDivergence, odds: (logits) => logits.map((logit) => Math.exp(clipped(logit))) };

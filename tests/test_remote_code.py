@@ -165,7 +165,7 @@ def test_a_head_has_its_code_and_loads_without_the_package_and_again_after_savin
 ) -> None:
     is_classifier = auto == "AutoModelForSequenceClassification"
     more = {
-        "classifier_reads_sentences": "log-sum-exp",
+        "classifier_reads_sentences": "odds",
         "classifier_activation": "rms_norm",
         "classifier_reject_score": 1.0,
     }

@@ -40,7 +40,7 @@ CUSTOM_PIPELINES = {
 PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
 POOLINGS = ("cls", "mean", "siamese")  # of `classifier_pooling`
 ACTIVATIONS = ("tanh", "rms_norm")  # of `classifier_activation`
-READS_SENTENCES = (False, True, "log-sum-exp", "odds")  # of `classifier_reads_sentences`
+READS_SENTENCES = (False, True, "odds")  # of `classifier_reads_sentences`
 LARGEST_SCORE = 1_000_000  # of `classifier_reject_score`, on either side of 0
 
 # Legal sizes, checked before anything of such a size is built: a checkpoint may be another person's.
@@ -95,7 +95,7 @@ class VocablessConfig(PreTrainedConfig):
             leaves it out.
         classifier_reads_sentences: whether a classifier with one label for a text reads its sentences, too, see
             `VocablessForSequenceClassification.reads_sentences`, and by which rule they are joined: `odds`, or
-            `log-sum-exp` or True for those of older checkpoints, see `join_sentences`. Other heads ignore it.
+            True for that of older checkpoints, see `join_sentences`. Other heads ignore it.
         classifier_threshold: probability from which on a classifier with several labels for a text gives one; None is
             not known, as in checkpoints of before it was chosen.
         classifier_reject_score: familiarity below which a classifier of texts gives its last label, "none of these",

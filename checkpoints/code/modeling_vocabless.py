@@ -1419,7 +1419,7 @@ class VocablessPreTrainedModel(PreTrainedModel):
 # A polite first sentence changes the mean of all states, and so it can drown the sentence that decides. The rules of
 # joining them are keys of `RULES`; new classifiers have `ODDS`.
 
-ODDS, LOG_SUM_EXP = "odds", "log-sum-exp"
+ODDS = "odds"
 MARKS = ".!?…。！？｡؟।۔"  # a unit that begins with one of them ends a sentence
 COMMAS = ",，،"  # by `ODDS`, one of them among the first units of a text does, too: "Dear Sir or Madam,"
 SALUTATION = 6  # of these units
@@ -1500,7 +1500,8 @@ def odds(logits: Logits) -> NDArray[np.float64]:
     """Returns the exponentials of logits (n, L), whose mean is the log-odds of a text of the task.
 
     A softmax does not depend on this mean, so the first head makes it say how a text differs from the everyday lines of
-    mails, such as greetings. A sentence counts by exp(energy) times these odds, where `exponentials` has the former.
+    mails, such as greetings. A sentence counts by these odds times exp(energy), which is large where
+    the head knows what it reads: the energy is the log-sum-exp of the logits without their mean.
     """
     powers: NDArray[np.float64] = np.exp(clipped(logits))
     return powers
@@ -1509,16 +1510,6 @@ def odds(logits: Logits) -> NDArray[np.float64]:
 def clipped(logits: Logits) -> NDArray[np.float64]:
     """Returns logits whose exponentials are finite, and not 0."""
     return np.clip(logits.astype(np.float64), -LARGEST, LARGEST)
-
-
-def exponentials(logits: Logits) -> NDArray[np.float64]:
-    """Returns the exponentials of logits (n, L) whose mean is subtracted: the sum of a sentence is exp(energy).
-
-    The energy is large where the head knows what it reads.
-    """
-    centred = logits - logits.mean(axis=1, keepdims=True, dtype=np.float64)
-    powers: NDArray[np.float64] = np.exp(np.minimum(centred, LARGEST))
-    return powers
 
 
 def probabilities_by_divergence(logits: Logits) -> NDArray[np.float64]:
@@ -1598,7 +1589,7 @@ def _begins(block: BlockArray, marks: list[list[int]]) -> bool:
 
 
 # `classifier_reads_sentences` → what each sentence adds to the odds of the labels, by its logits, (n, L) → (n, L).
-RULES = {True: probabilities_by_divergence, LOG_SUM_EXP: exponentials, ODDS: odds}
+RULES = {True: probabilities_by_divergence, ODDS: odds}
 
 
 # ---- stock_encoders.py -----------------------------------------------------------------------------------------------

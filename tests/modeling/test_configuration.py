@@ -85,7 +85,7 @@ def test_the_callers_encoder_configuration_is_not_changed():
     ({"front_end": "elementwise", "front_end_options": {}, "block_size": 8, "num_attention_heads": 4},
      r"one attention head for each of the 8 elements .* has 4 attention heads; make num_attention_heads"),
     ({"classifier_pooling": "max"}, r"classifier_pooling is 'max'; give one of cls, mean, siamese"),
-    ({"classifier_reads_sentences": "all"}, r"reads_sentences is 'all'; give one of False, True, log-sum-exp"),
+    ({"classifier_reads_sentences": "all"}, r"reads_sentences is 'all'; give one of False, True, odds"),
     ({"classifier_activation": "relu"}, r"classifier_activation is 'relu'; give one of tanh, rms_norm"),
     ({"classifier_dropout": float("nan")}, r"classifier_dropout is nan; give a number from 0 to 1, or None"),
     ({"architectures": [1]}, r"; correct config"), ({"id2label": [1]}, r"id2label .* is \[1\]; number"),

@@ -8,7 +8,7 @@ import torch
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling.rejection import Rejection
-from vocabless.modeling.sentences import LOG_SUM_EXP, join_sentences, read_with_sentences, strangeness_of
+from vocabless.modeling.sentences import ODDS, join_sentences, read_with_sentences, strangeness_of
 
 TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
 LABELS = {"id2label": {0: "a", 1: "b", 2: "none of these"}}
@@ -71,22 +71,22 @@ def test_a_text_is_as_familiar_as_its_most_familiar_part():
     random = np.random.default_rng(0)
     whole, parts = random.normal(size=(2, 4)), random.normal(size=(2, 4))
     texts = TOKENIZER(["One short text.", "It has one part. It has two parts."], padding=True, return_tensors="np")
-    found = read_with_sentences(texts["input_ids"], whole, lambda _: parts, LOG_SUM_EXP, rejects=True)
-    known = join_sentences(whole[:, :3], parts[:, :3], np.array([1, 1]), LOG_SUM_EXP)
+    found = read_with_sentences(texts["input_ids"], whole, lambda _: parts, ODDS, rejects=True)
+    known = join_sentences(whole[:, :3], parts[:, :3], np.array([1, 1]), ODDS)
     np.testing.assert_allclose(found[:, :3], known)
     least = min(row[3] - max(row[:3]) for row in (whole[1], *parts))
     np.testing.assert_allclose(strangeness_of(found), [whole[0, 3] - max(whole[0, :3]), least])
 
 
 def test_the_model_reads_sentences_with_its_last_label():
-    model = model_of(classifier_reject_score=1.0, classifier_reads_sentences=LOG_SUM_EXP)
+    model = model_of(classifier_reject_score=1.0, classifier_reads_sentences=ODDS)
     inputs = TOKENIZER(["It has one part. It has two parts."], return_tensors="pt")
     parts = [
         model(**TOKENIZER([text], return_tensors="pt")).logits for text in ("It has one part.", "It has two parts.")
     ]
     model.config.classifier_reads_sentences = False
     strangeness = [strangeness_of(each.detach().numpy()) for each in (model(**inputs).logits, *parts)]
-    model.config.classifier_reads_sentences = LOG_SUM_EXP
+    model.config.classifier_reads_sentences = ODDS
     assert strangeness_of(model(**inputs).logits.numpy()) == pytest.approx(min(strangeness), abs=1e-5)
 
 

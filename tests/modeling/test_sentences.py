@@ -18,7 +18,6 @@ from vocabless.modeling.configuration_vocabless import READS_SENTENCES
 from vocabless.modeling.modeling_vocabless import WHOLE_TEXTS
 from vocabless.modeling.sentences import (
     COMMAS,
-    LOG_SUM_EXP,
     MARKS,
     ODDS,
     RULES,
@@ -115,7 +114,7 @@ def test_the_constants_of_the_page_are_those_of_python_and_each_mark_ends_a_sent
         assert len([*sentences_of(blocks_of(["a", "b", mark, "c", "d", "e"])[None])]) == 1, mark
 
 
-def slow_join(logits: list[float], of_sentences: list[list[float]], rule: bool | str = LOG_SUM_EXP) -> list[float]:
+def slow_join(logits: list[float], of_sentences: list[list[float]], rule: bool | str) -> list[float]:
     def softmax(row: list[float]) -> list[float]:
         return [math.exp(number) / sum(map(math.exp, row)) for number in row]
 
@@ -125,11 +124,9 @@ def slow_join(logits: list[float], of_sentences: list[list[float]], rule: bool |
     if rule is True:
         said = [sum(p * math.log(p * len(logits)) for p in softmax(row)) for row in of_sentences]
         weights, parts = [max(each, 0.001) ** 2 for each in said], [softmax(row) for row in of_sentences]
-    elif rule == ODDS:
+    else:
         parts = [[math.exp(number) for number in row] for row in of_sentences]
         whole = 0.5 / (1 + math.exp(-sum(logits) / len(logits)))
-    else:
-        parts = [[math.exp(number - sum(row) / len(row)) for number in row] for row in of_sentences]
     joined = [sum(weight * row[k] for weight, row in zip(weights, parts, strict=True)) for k in range(len(logits))]
     return [math.log(whole * p + (1 - whole) * q / sum(joined)) for p, q in zip(softmax(logits), joined, strict=True)]
 
@@ -150,17 +147,6 @@ def test_logits_are_joined_as_by_a_slow_loop(rule):
     assert (join_sentences(logits, of_sentences[:0], texts[:0], rule) == logits).all()
     for factor in (1e4, -1e4):
         assert np.isfinite(join_sentences(logits, of_sentences * factor, texts, rule)).all()
-
-
-def test_a_sentence_that_the_head_does_not_know_hardly_counts_and_one_alone_speaks_for_itself():
-    """The mean of its logits does not matter, only how large they are around it."""
-    logits, sentences = np.zeros((1, 3)), np.array([[2.0, -1.0, -1.0], [-3.0, -3.0, 6.0]])
-    odds = math.exp(2) + 2 * math.exp(-1), math.exp(6) + 2 * math.exp(-3)
-    together = [(math.exp(a) + math.exp(b)) / sum(odds) for a, b in sentences.T]
-    found = join_sentences(logits, sentences, np.array([0, 0]), LOG_SUM_EXP)
-    np.testing.assert_allclose(np.exp(found[0]), [(1 / 3 + share) / 2 for share in together])
-    alone = join_sentences(logits, sentences[:1], np.array([0]), LOG_SUM_EXP)
-    np.testing.assert_allclose(np.exp(alone[0]), (1 / 3 + softmax(sentences[0])) / 2)
 
 
 def test_a_sentence_counts_by_its_odds_and_the_whole_text_by_half_its_probability():
@@ -258,7 +244,7 @@ def test_a_warning_says_once_that_training_reads_whole_texts(model, monkeypatch)
     other = copy.deepcopy(model)
     other.config.classifier_reads_sentences = False  # as while `fit` trains
     other.train()
-    other.config.classifier_reads_sentences = LOG_SUM_EXP
+    other.config.classifier_reads_sentences = ODDS
     other.eval()
     assert not said
     other.train()
