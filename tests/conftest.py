@@ -37,6 +37,7 @@ UNSEEN = (
     "_name_or_path",
     "weights_id",
 )  # of a configuration: no graph depends on them
+EXPORTING = ("browser", "conversion")  # folders of tests that export graphs
 LONG = 100  # seconds; a test with a longer time limit may take minutes
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
 # A line of its input is a program and its variables. It answers with the variable `result`. What is printed is logged.
@@ -57,19 +58,21 @@ for line in sys.stdin:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file's tests run in one worker. So do those of all files with `run_bare`, which starts a process for each."""
+    """A file's tests run in one worker. So do those of all files that share what takes seconds to start.
+
+    These are the process of `run_bare`, and the exporter of graphs, with the graphs that it has exported.
+    """
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduler(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "run_bare" if file in sharing else file
+            return groups.get(file, file)
 
-    sharing = {
-        file.relative_to(config.rootpath).as_posix()
-        for file in (config.rootpath / "tests").rglob("test_*.py")
-        if "run_bare" in file.read_text(encoding="utf-8")
-    }
+    groups = {}
+    for file in (config.rootpath / "tests").rglob("test_*.py"):
+        if (starts_process := "run_bare" in file.read_text(encoding="utf-8")) or file.parent.name in EXPORTING:
+            groups[file.relative_to(config.rootpath).as_posix()] = "run_bare" if starts_process else "exports"
     return Scheduler(config, log)
 
 
