@@ -249,8 +249,7 @@ def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
     assert (expected - of_whole_texts).abs().amax(dim=1)[0] > 1e-3 and torch.equal(expected[1], of_whole_texts[1])
     assert torch.equal(expected[-1], of_whole_texts[-1]) == (rule != "odds")
     assert near(in_onnxruntime(source).logits(texts), expected.numpy())
-    found = run_in(engine, package, CLASSIFY, texts)
-    assert near([each["logits"] for each in found], expected.numpy())
+    assert near([each["logits"] for each in run_in(engine, package, CLASSIFY, texts)], expected.numpy())
     pipe = pipeline("text-classification", str(source), trust_remote_code=True, device="cpu")
     for text, probabilities in zip(texts[:3], expected.softmax(dim=-1).tolist(), strict=False):
         scores = {one["label"]: one["score"] for one in pipe(text, top_k=None)}

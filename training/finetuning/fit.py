@@ -67,8 +67,8 @@ def fit(
         teach: makes rows that are learned from a teacher.
 
     Raises:
-        ValueError: no epoch is asked for and no head can be fitted, the length is beyond the model's, or the loss is
-            not finite.
+        ValueError: no epoch is asked for and no head can be fitted, the length is beyond the model's, the loss is not
+            finite, or the model cannot turn texts away, see `check_rejection`.
     """
     cast(Any, loaded.model).to(training.device)
     prepared = prepare(data, loaded, arguments, training, log)

@@ -109,7 +109,7 @@ class LinearProblem:
         problem, features, targets = self._labelled.problem, self._labelled.features, self._labelled.targets
         scales = self._scales * wide_weight if wide_weight and features.wide is not None else None
         if scales is not None and len(targets) > MAX_KERNEL_ROWS:
-            yield from (self._descended(features.wide, scales, strength) for strength in strengths)
+            yield from (self._of_many_rows(features.wide, scales, strength) for strength in strengths)
             return
         inputs = deep = (features.vectors - self._mean) / self._deviation
         if scales is not None:
@@ -123,7 +123,7 @@ class LinearProblem:
                 weight, wide = of_rows.T @ deep, self._wide_kernel[0].T @ of_rows * wide_weight * scales[:, None]
             yield FirstHead(weight, bias, self._mean, self._deviation, wide)
 
-    def _descended(self, words: Any, scales: Array, strength: float) -> FirstHead:
+    def _of_many_rows(self, words: Any, scales: Array, strength: float) -> FirstHead:
         """Returns the model of many rows by L-BFGS, as in scikit-learn, without a copy of the features."""
         problem, features, mean = self._labelled.problem, self._labelled.features, self._mean[:, None]
         vectors, targets = features.vectors, np.asarray(self._labelled.targets)
