@@ -131,12 +131,12 @@ def _of_names(task: TaskData) -> Iterator[str]:
 
 
 def _contradictions(examples: Examples) -> Iterator[str]:
-    """Yields a doubt if a text has other labels in another row."""
-    found: dict[tuple[str, ...], dict[str, str]] = {}  # texts → label → the first text of a row with it
-    for *texts, label in examples.rows():
+    """Yields a doubt if copies of a text, see `Examples.keys`, have other labels."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}  # key → label → the first text of a row with it
+    for key, (text, *_, label) in zip(examples.keys(), examples.rows(), strict=True):
         if not isinstance(label, float):
             name = ", ".join(sorted(label)) or "none" if isinstance(label, list) else str(label)
-            found.setdefault(tuple(" ".join(text.casefold().split()) for text in texts), {}).setdefault(name, texts[0])
+            found.setdefault(key, {}).setdefault(name, text)
     if wrong := [labels for labels in found.values() if len(labels) > 1]:
         text = short(next(iter(wrong[0].values())))
         are = f"{len(wrong):,} of {len(found):,} texts have several labels, such as {text!r} ({_shown(wrong[0])})"

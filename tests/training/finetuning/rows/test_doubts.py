@@ -74,8 +74,8 @@ def test_numbers_with_a_comma_are_told_also_as_several_labels(tmp_path) -> None:
         assert said[0] == f"mine: labels such as {cells[0]!r} {reading}."
 
 
-def test_texts_with_two_labels_are_counted_whatever_their_case_and_space(tmp_path) -> None:
-    texts = ["A text", "a  TEXT", "b", "b", "c", "d"]
+def test_texts_with_two_labels_are_counted_whatever_their_case_marks_and_space(tmp_path) -> None:
+    texts = ["A text", "a  TEXT!", "b", "b", "c", "d"]
     _, said = load(tmp_path, {"text": texts, "label": ["x", "y", "y", "x", "x", "y"]})
     assert said[0].startswith(
         "mine: 2 of 4 texts have several labels, such as 'A text' ('x' and 'y'); drop the wrong rows; "
