@@ -2,15 +2,13 @@
  * Runs a graph that was exported with `vocabless space`.
  *
  * The graph is JSON: every value has a number. Constants have the first numbers, then comes the input, then what the
- * nodes compute. The numbers of the weights are in one ArrayBuffer: as float32, as int8 with one factor for each row
- * or column, or as 4-bit rows with a factor for each group of columns.
+ * nodes compute. The numbers of the weights are in one ArrayBuffer: as float32, or as int8 with one factor for each
+ * row or column.
  */
 
 import { MatrixProducts } from "./matmul.js";
 import { OPERATORS } from "./operators.js";
 import { zeros } from "./tensors.js";
-
-const INT4_GROUP = 64; // numbers of a 4-bit row with one factor
 
 /** @typedef {import("./tensors.js").Tensor} Tensor */
 
@@ -22,8 +20,6 @@ const INT4_GROUP = 64; // numbers of a 4-bit row with one factor
  * @property {number} [offset] - bytes before the float32 numbers in the weights
  * @property {{offset: number, scales: number, axis: number}} [int8] - bytes before the int8 numbers and before their
  *     factors, one for each index of `axis`
- * @property {{offset: number, scales: number, groups: number}} [int4] - bytes before the packed rows and before their
- *     factors, `groups` for each row
  */
 
 /**
@@ -99,11 +95,10 @@ function lastUses(nodes, kept) {
 }
 
 /** Returns a constant as a tensor. */
-function readConstant({ type, dims, values, offset, int8, int4 }, weights) {
+function readConstant({ type, dims, values, offset, int8 }, weights) {
   const tensor = zeros(type, dims);
   if (values) tensor.data.set(values);
   else if (int8) dequantize(tensor, int8, weights);
-  else if (int4) unpackRows(tensor, int4, weights);
   else tensor.data.set(new Float32Array(weights, offset, tensor.data.length));
   return tensor;
 }
@@ -115,19 +110,5 @@ function dequantize({ data, dims }, { offset, scales, axis }, weights) {
   const [rows, columns] = dims;
   for (let row = 0, i = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++, i++) data[i] = numbers[i] * factors[axis === 0 ? row : column];
-  }
-}
-
-/** Fills a matrix with its 4-bit rows. A byte holds two columns, half a row apart, the first in its low half. */
-function unpackRows({ data, dims }, { offset, scales, groups }, weights) {
-  const [rows, columns] = dims;
-  const half = Math.ceil(columns / 2);
-  const bytes = new Uint8Array(weights, offset, rows * half);
-  const factors = new Float32Array(weights, scales, rows * groups);
-  for (let row = 0, i = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++, i++) {
-      const number = column < half ? bytes[row * half + column] & 15 : bytes[row * half + column - half] >> 4;
-      data[i] = (number - 8) * factors[row * groups + Math.floor(column / INT4_GROUP)];
-    }
   }
 }

@@ -1,9 +1,9 @@
 """Exports a checkpoint of this family, with any head, to ONNX. The graph reads blocks and gives the head's outputs.
 
     vocabless onnx runs/mine onnx/
-    vocabless onnx runs/mine onnx/ --int8 --int4
+    vocabless onnx runs/mine onnx/ --int8
 
-TARGET gets model.onnx and inference.json, with --int8 also model_int8.onnx, and with --int4 model_q4.onnx.
+TARGET gets model.onnx and inference.json, and with --int8 also model_int8.onnx.
 inference.json holds the settings that turn texts into blocks and outputs into labels. The files are compared with the
 model before they are written to TARGET.
 A classifier of texts also gets onnx_model.py, a program that runs it without torch. So does a sentence encoder, whose
@@ -18,7 +18,6 @@ from typing import Any, cast
 import torch
 from transformers import PreTrainedModel
 
-from vocabless.conversion.onnx_export.four_bits import check_has_table, packed_rows
 from vocabless.conversion.onnx_export.graph import export, quantize, session_of
 from vocabless.conversion.onnx_export.parity import difference_table, differences, probes
 from vocabless.conversion.onnx_export.sentence_encoder import SentenceEncoder, sentence_encoder_of
@@ -34,26 +33,21 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.whole_folders import weights_id
 
 TOLERANCE = 1e-4  # largest difference in fp32, relative to the largest output, or absolute if no output is above 1
-MODEL, MODEL_INT8, MODEL_Q4 = MODEL_FILES
+MODEL, MODEL_INT8 = MODEL_FILES
 REQUIRED = ("onnx", "onnxruntime", "onnxscript")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the verb."""
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx, with 8-bit weights")
-    parser.add_argument(
-        "--int4", action="store_true", help="also write model_q4.onnx: the same, with 4-bit rows of the n-gram table"
-    )
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> str:
     """Exports into an existing, empty folder; returns a report on differences and sizes."""
     check_packages("onnx")
     model, tokenizer = load_checkpoint(arguments.source)
-    if arguments.int4:
-        check_has_table(model.state_dict())
     model = sentence_encoder_of(model.float(), arguments.source)
-    files = write_graphs(model, tokenizer, folder, arguments.int8, arguments.int4)
+    files = write_graphs(model, tokenizer, folder, arguments.int8)
     report = check(model, tokenizer, files)
     settings = write_settings(model, tokenizer, folder)
     return f"{report}\n\n{describe_length(settings)}"
@@ -67,23 +61,16 @@ def check_packages(verb: str) -> None:
         raise ValueError(f'the verb {verb!r} needs {packages}; run pip install "vocabless[onnx]".')
 
 
-def write_graphs(
-    model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool, int4: bool = False
-) -> list[Path]:
-    """Writes model.onnx and, if `int8` and `int4` say so, model_int8.onnx and model_q4.onnx; returns their paths."""
+def write_graphs(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path, int8: bool) -> list[Path]:
+    """Writes model.onnx and, if `int8` says so, model_int8.onnx; returns their paths."""
     import onnx
 
-    has_types = reads_token_types(model, tokenizer)
-    proto = export(model, has_types)
+    proto = export(model, reads_token_types(model, tokenizer))
     files = [folder / MODEL]
     onnx.save(proto, files[0])
     if int8:
         files.append(folder / MODEL_INT8)
         quantize(proto, files[-1])
-    if int4:
-        files.append(folder / MODEL_Q4)
-        with packed_rows(model):
-            quantize(export(model, has_types), files[-1])
     return files
 
 

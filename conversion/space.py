@@ -103,4 +103,4 @@ def weights_report(model: PreTrainedModel, tokenizer: VocablessTokenizer, proto:
     if bits == 32:
         return ""
     of_weights = differences(model, page_session(proto, bits), probes(model, tokenizer))
-    return difference_table({f"{bits}-bit {'weights' if bits == 8 else 'rows'}": of_weights}) + "\n\n"
+    return difference_table({f"{bits}-bit weights": of_weights}) + "\n\n"

@@ -27,7 +27,6 @@ CLIENT_ERROR = cast(type[Exception], HfHubHTTPError.__mro__[1])
 ONNX_FILES = (
     "onnx/model.onnx",
     "onnx/model_int8.onnx",
-    "onnx/model_q4.onnx",
     "onnx/inference.json",
     f"onnx/{PROGRAM}",
     *(f"onnx/{name}" for name in VocablessTokenizer.vocab_files_names.values()),

@@ -158,7 +158,7 @@ def test_the_pages_list_and_count_the_variants(capsys) -> None:
 @needs_weights
 def test_the_readme_has_the_sizes_of_the_shipped_checkpoints_and_measured_figures() -> None:
     measured, rows = read("docs/measurements.md"), table_rows(read("README.md").partition("## Models")[2])
-    smallest = {row[0]: row[2] for row in table_rows(measured.partition("### 4-bit rows")[2].partition("\n###")[0])}
+    in_int8 = {row[0]: row[1] for row in table_rows(measured.partition("### Int8 weights")[2].partition("\n###")[0])}
     known = {*re.findall(r"[\d.]+", measured), "–"}
     for name, *figures in rows[1:]:
         figures = [part for figure in figures[:-1] for part in figure.split(" / ")]  # the last one is the languages
@@ -170,10 +170,10 @@ def test_the_readme_has_the_sizes_of_the_shipped_checkpoints_and_measured_figure
         with safe_open(folder / "model.safetensors", "pt") as weights:
             parameters = sum(math.prod(weights.get_slice(each).get_shape()) for each in weights.keys())
         assert figures[0] == f"{4 * parameters / 1e6:.1f}"
-        assert figures[1] == f"{float(smallest[f'`{encoder}`']):.1f}" and {*figures[2:]} <= known
+        assert figures[1] == f"{float(in_int8[f'`{encoder}`']):.1f}" and {*figures[2:]} <= known
     size = (ROOT / "checkpoints" / ENCODERS["english"] / "model.safetensors").stat().st_size
     assert f"16 bits and {size / 1e6:.1f} MB" in read("README.md")
-    graph = ROOT / "checkpoints" / "hashgram-nano-sst2" / "onnx" / "model_q4.onnx"
+    graph = ROOT / "checkpoints" / "hashgram-nano-sst2" / "onnx" / "model_int8.onnx"
     assert f"classifiers from {graph.stat().st_size / 1e6:.1f} MB" in read("README.md")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 SETTINGS = "inference.json"
-MODEL_FILES = ("model.onnx", "model_int8.onnx", "model_q4.onnx")  # of a folder, the first that it holds is read
+MODEL_FILES = ("model.onnx", "model_int8.onnx")  # of a folder, the first that it holds is read
 PROBLEM_TYPES = ("single_label_classification", "multi_label_classification", "regression")
 FEWEST_TOKENS = 3  # two special ones, and a word
 LEGAL: dict[str, Callable[[Any], bool]] = {  # of the settings: name → whether a value is legal

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vocabless.conversion.onnx_export.four_bits import TABLE, check_has_table, pack, quantize_rows, restore_rows
 from vocabless.conversion.onnx_export.graph import session_of
 
 Proto = Any  # onnx.ModelProto; onnx is an optional requirement, so the functions that use it import it
@@ -83,15 +82,10 @@ def int8_axes(proto: Proto) -> dict[str, int]:
 def to_json(proto: Proto, bits: int) -> tuple[dict[str, Any], bytes]:
     """Returns a graph with one input as JSON, see `browser/graph.js`, and the binary of its weights.
 
-    `bits` are those of the matrices of `int8_axes`, 32 or 8; 4: like 8, and the rows of a table of n-grams get 4.
-
-    Raises:
-        ValueError: a page cannot run the graph; or `bits` is 4, and there is no such table.
+    `bits` are those of the matrices of `int8_axes`, 32 or 8. Raises ValueError if a page cannot run the graph.
     """
     check_operators(proto)
-    if bits == 4:
-        check_has_table(tensor.name for tensor in proto.graph.initializer)
-    constants, binary = _constants(proto, {} if bits == 32 else int8_axes(proto), bits)
+    constants, binary = _constants(proto, {} if bits == 32 else int8_axes(proto))
     ids = {tensor.name: index for index, tensor in enumerate(proto.graph.initializer)} | {"": LEFT_OUT}
     (graph_input,) = proto.graph.input
     ids[graph_input.name] = len(constants)
@@ -125,11 +119,8 @@ def page_session(proto: Proto, bits: int) -> Any:
     axes = {} if bits == 32 else int8_axes(proto)
     for tensor in [matrix for matrix in copy.graph.initializer if matrix.name in axes]:
         array, axis = numpy_helper.to_array(tensor), axes[tensor.name]
-        if bits == 4 and tensor.name.endswith(TABLE):
-            restored = restore_rows(*quantize_rows(array))
-        else:
-            numbers, factors = quantize(array, axis)
-            restored = (numbers * np.expand_dims(factors, 1 - axis)).astype(np.float32)
+        numbers, factors = quantize(array, axis)
+        restored = (numbers * np.expand_dims(factors, 1 - axis)).astype(np.float32)
         tensor.CopyFrom(numpy_helper.from_array(restored, tensor.name))
     return session_of(copy.SerializeToString(), torch.get_num_threads())
 
@@ -157,10 +148,10 @@ def _fused_nodes(proto: Proto) -> list[Node]:
     return [node for node in nodes if node[2][0] not in absorbed]
 
 
-def _constants(proto: Proto, axes: dict[str, int], bits: int) -> tuple[list[dict[str, Any]], bytes]:
+def _constants(proto: Proto, axes: dict[str, int]) -> tuple[list[dict[str, Any]], bytes]:
     """Returns the constants as the page reads them, and the binary of their numbers.
 
-    float32 numbers come first, so that they are aligned to 4 bytes. The matrices in `axes` are int8, or packed.
+    float32 numbers come first, so that they are aligned to 4 bytes. The matrices in `axes` are int8.
     """
     from onnx import numpy_helper
 
@@ -175,10 +166,6 @@ def _constants(proto: Proto, axes: dict[str, int], bits: int) -> tuple[list[dict
         constant: dict[str, Any] = {"type": _type(tensor.data_type), "dims": list(array.shape)}
         if constant["type"] != "float":
             constant["values"] = array.astype(np.int64).ravel().tolist()
-        elif tensor.name in axes and bits == 4 and tensor.name.endswith(TABLE):
-            numbers, factors = quantize_rows(array)
-            constant["int4"] = {"offset": len(integers), "scales": add(factors), "groups": factors.shape[1]}
-            integers.extend(pack(numbers).tobytes())
         elif tensor.name in axes:
             numbers, factors = quantize(array, axes[tensor.name])
             constant["int8"] = {"offset": len(integers), "scales": add(factors), "axis": axes[tensor.name]}
@@ -186,8 +173,8 @@ def _constants(proto: Proto, axes: dict[str, int], bits: int) -> tuple[list[dict
         else:
             constant["offset"] = add(array)
         constants.append(constant)
-    for packed in (constant[kind] for constant in constants for kind in ("int8", "int4") if kind in constant):
-        packed["offset"] += len(floats)
+    for int8 in (constant["int8"] for constant in constants if "int8" in constant):
+        int8["offset"] += len(floats)
     return constants, bytes(floats + integers)
 
 

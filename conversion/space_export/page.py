@@ -28,19 +28,15 @@ USUAL_TAGS = ["text-classification"]
 
 
 def add_page_arguments(parser: ArgumentParser, pairs: bool = True) -> None:
-    """Declares `--fp32`, `--int4` and `--model_id`, and `--pairs` of a model that may read pairs of texts.
+    """Declares `--fp32` and `--model_id`, and `--pairs` of a model that may read pairs of texts.
 
-    `bits` of the arguments is 32, 4, or 8 without a flag.
+    `bits` of the arguments is 32, or 8 without a flag.
     """
     if pairs:
         usual = "default: what the record of its run says"
         parser.add_argument("--pairs", action="store_true", help=f"the model reads pairs of texts; {usual}")
-    parser.set_defaults(bits=8)
-    group = parser.add_mutually_exclusive_group()
     large = "32 bits for weights, and in a search for vectors: nothing is lost, and they are four times as large"
-    group.add_argument("--fp32", dest="bits", action="store_const", const=32, help=large)
-    small = "rows of the table of n-grams in 4 bits: the file is about a third smaller, and a search finds less"
-    group.add_argument("--int4", dest="bits", action="store_const", const=4, help=small)
+    parser.add_argument("--fp32", dest="bits", action="store_const", const=32, default=8, help=large)
     usual = "default: the model that is read, if it is one"
     parser.add_argument("--model_id", help=f"Hub id of the model, for the link to its card; {usual}")
 

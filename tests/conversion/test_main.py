@@ -145,8 +145,6 @@ REFUSALS = [
     ("hashformer", "albert", None, ["--coder", "md5"], "has the unexpected tensors|is not a HashFormer"),
     ("hashformer", "mine-add", None, [], "--coder md5 or --coder lsh"),
     ("onnx", "ewe-canine-base", None, [], "'canine' depends on the batch size"),
-    ("onnx", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and .* has none; leave it out."),
-    ("javascript", WORDS, None, ["--int4"], "--int4 packs the rows of a table of n-grams, and this model has none;"),
     ("space", f"{WORDS} VocablessForQuestionAnswering", None, [], "cannot show VocablessForQuestionAnswering"),
     ("space", f"eelbert-uno {CLASSIFIER}", None, [], "cannot cut texts into subword units"),
     ("space", TEXTS, None, ["--pairs", "--example", "one"], "--example 'one' has 1 texts"),
@@ -165,12 +163,8 @@ def refused(verb: str, source: Path, target: Path, *flags: str) -> str:
 
 @pytest.mark.parametrize(("verb", "source", "damage", "flags", "sentence"), REFUSALS)
 def test_a_mistake_ends_with_one_sentence_and_nothing_is_written(
-    verb, source, damage, flags, sentence, source_of, tmp_path, monkeypatch
+    verb, source, damage, flags, sentence, source_of, tmp_path
 ) -> None:
-    if "--int4" in flags:
-        monkeypatch.setattr(
-            "vocabless.conversion.javascript.export", lambda *_: pytest.importorskip("onnx").ModelProto()
-        )
     folder, target = source_of(source), tmp_path / "target"
     if damage is not None:
         damage(folder)

@@ -1,4 +1,4 @@
-"""The verb onnx: its files, 8-bit weights, 4-bit rows, and the program beside the graph, which needs no torch.
+"""The verb onnx: its files, 8-bit weights, and the program beside the graph, which needs no torch.
 
 `tests/browser/test_parity.py` compares the graphs of all front ends and heads with their models.
 """
@@ -8,18 +8,15 @@ import io
 import json
 import re
 import shutil
-from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from vocabless import VocablessForTokenClassification, VocablessModel, load_config, load_tokenizer
+from vocabless import VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.conversion import onnx as verb
 from vocabless.conversion.__main__ import main
-from vocabless.conversion.onnx_export import four_bits, parity
-from vocabless.conversion.onnx_export.four_bits import GROUP, PackedTable, quantize_rows, restore_rows
+from vocabless.conversion.onnx_export import parity
 from vocabless.conversion.onnx_export.graph import INPUT, embed_distinct, export, session_of
 from vocabless.conversion.onnx_export.settings import inference_settings
 from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier
@@ -147,60 +144,3 @@ def test_a_graph_that_differs_from_the_model_is_not_written(exported, monkeypatc
     monkeypatch.setattr(parity, "run_session", lambda *args: [out + 1e-2 for out in run_session(*args)])
     with pytest.raises(ValueError, match=r"differs from the model by 1\.0e-02.*nothing was written"):
         verb.check(model, tokenizer, [folder / "model.onnx"])
-
-
-def slow_error(values, factor):
-    """The squared error of a group's numbers with a factor, in plain Python."""
-    numbers = (min(max(round(value / factor), four_bits.SMALLEST), four_bits.LARGEST) for value in values)
-    return sum((number * factor - value) ** 2 for number, value in zip(numbers, values, strict=True))
-
-
-@pytest.mark.parametrize("width", [1, 2, GROUP, GROUP + 3, 2 * GROUP])
-def test_4_bit_rows_have_the_best_factor_for_each_group_and_are_packed_and_read_as_they_are(width) -> None:
-    table = np.random.default_rng(width).standard_normal((7, width)).astype(np.float32)
-    table[0], table[1] = 0, 1e-6 * table[1]
-    table[2, 0] = 40.0  # beside small numbers
-    numbers, factors = quantize_rows(table)
-    assert numbers.shape == (7, width) and factors.shape == (7, -(-width // GROUP))
-    assert numbers.min() >= four_bits.SMALLEST and numbers.max() <= four_bits.LARGEST
-    found = (restore_rows(numbers, factors) - table) ** 2
-    for row, values in enumerate(table.tolist()):
-        for start in range(0, width, GROUP):
-            group = values[start : start + GROUP]
-            largest = max(map(abs, group)) or 1.0
-            best = min(slow_error(group, share * largest / four_bits.LARGEST) for share in four_bits.SHARES)
-            assert found[row, start : start + GROUP].sum() == pytest.approx(best, rel=1e-3, abs=1e-12)
-    packed = four_bits.pack(numbers)
-    unpacked = [[byte % 16 - 8 for byte in row] + [byte // 16 - 8 for byte in row] for row in packed.tolist()]
-    assert packed.shape == (7, -(-width // 2)) and [row[:width] for row in unpacked] == numbers.tolist()
-    rows = torch.tensor([[3, 0, 6], [2, 2, 1]])
-    expected = restore_rows(numbers, factors)[rows.numpy()]
-    np.testing.assert_allclose(PackedTable(torch.from_numpy(table))(rows).numpy(), expected, rtol=1e-6)
-
-
-@pytest.fixture
-def model(shrink) -> VocablessModel:
-    torch.manual_seed(0)
-    options = {"num_rows": 300, "max_ngram": 2}  # few sizes: a graph takes long to trace
-    return VocablessModel(shrink(load_config("hashgram-nano", front_end_options=options))).eval()
-
-
-@pytest.mark.slow
-def test_a_graph_with_4_bit_rows_is_the_model_with_the_table_that_they_stand_for(model, tmp_path, monkeypatch) -> None:
-    tokenizer, table, graphs = load_tokenizer("hashgram-nano"), model.front_end.table, []
-    inputs = tokenizer(["The film is a quiet wonder.", "naïve"], padding=True, return_tensors="pt")
-    monkeypatch.setattr(verb, "export", lambda *arguments: graphs.append(export(*arguments)) or deepcopy(graphs[-1]))
-    files = verb.write_graphs(model, tokenizer, tmp_path, int8=True, int4=True)
-    assert [file.name for file in files] == ["model.onnx", "model_int8.onnx", "model_q4.onnx"]
-    sizes = [file.stat().st_size for file in files]
-    assert sizes[2] < sizes[1] - table.weight.numel() / 4 and sizes[1] < sizes[0]
-    assert model.front_end.table is table
-    (tmp_path / "packed.onnx").write_bytes(graphs[1].SerializeToString())
-    found = session_of(tmp_path / "packed.onnx", 1).run(None, {INPUT: inputs["input_ids"].numpy()})[0]
-    with torch.no_grad():
-        before = model(**inputs)[0].numpy()
-        restored = restore_rows(*quantize_rows(table.weight.detach().numpy()))
-        model.front_end.table = nn.Embedding.from_pretrained(torch.from_numpy(restored))
-        expected = model(**inputs)[0].numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert np.abs(found - before).max() > 1e-3

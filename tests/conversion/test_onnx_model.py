@@ -103,7 +103,7 @@ SETTINGS |= described(*UTF8)
 
 @pytest.mark.parametrize(("arguments", "files", "sentence"), [
     (["FOLDER"], {}, "one text or more"), (["--pairs", "FOLDER", "text"], {"model.onnx": ""}, "two for each pair"),
-    (["FOLDER", "text"], {}, r"none of model\.onnx, model_int8\.onnx, model_q4\.onnx; give the folder"),
+    (["FOLDER", "text"], {}, r"none of model\.onnx, model_int8\.onnx; give the folder"),
     (["FOLDER", "text"], {"model.onnx": "", "inference.json": json.dumps({"architecture": "VocablessModel"})},
      "is a VocablessModel; give a VocablessForSequenceClassification"),
     *((["FOLDER", "text"], {"model.onnx": "", "inference.json": content}, r"inference\.json' is damaged: .*" + problem)
