@@ -11,12 +11,9 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers.modeling_outputs import (
     BaseModelOutput,
     MaskedLMOutput,
-    MultipleChoiceModelOutput,
-    QuestionAnsweringModelOutput,
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
@@ -156,7 +153,7 @@ class _HeadModel(VocablessPreTrainedModel):
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
         **kwargs: Any,
-    ) -> SequenceClassifierOutput | TokenClassifierOutput | MaskedLMOutput | MultipleChoiceModelOutput:
+    ) -> SequenceClassifierOutput | TokenClassifierOutput | MaskedLMOutput:
         """Computes logits. The other arguments are those of `VocablessModel.forward`.
 
         Args:
@@ -179,24 +176,7 @@ class _HeadModel(VocablessPreTrainedModel):
         )
 
 
-class _TextHeadModel(_HeadModel):
-    """Base class of the models that score a text or a pair of texts by a `PooledHead`."""
-
-    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
-
-    def __init__(self, config: VocablessConfig, num_outputs: int) -> None:
-        super().__init__(config)
-        self.classifier = PooledHead(config, num_outputs)
-        self.post_init()
-
-    def sequences(self, inputs: Inputs) -> Inputs:
-        return self.classifier.sequences(self.vocabless.front_end, inputs)
-
-    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        return self.classifier(states, read.attention_mask, inputs.input_ids)
-
-
-class VocablessForSequenceClassification(_TextHeadModel):
+class VocablessForSequenceClassification(_HeadModel):
     """Classification or regression of a text or a pair of texts. Logits are (B, num_labels).
 
     Labels are (B,) integers for one label, (B, num_labels) floats 0 or 1 for several, (B,) floats for regression. The
@@ -209,10 +189,13 @@ class VocablessForSequenceClassification(_TextHeadModel):
 
     _auto_class = "AutoModelForSequenceClassification"
     output_class = SequenceClassifierOutput
+    accepts_loss_kwargs = False  # the loss is a mean over texts; gradient accumulation averages these means
 
     def __init__(self, config: VocablessConfig) -> None:
-        super().__init__(config, cast(int, config.num_labels))
-        self.num_labels = config.num_labels
+        super().__init__(config)
+        self.num_labels = cast(int, config.num_labels)
+        self.classifier = PooledHead(config, self.num_labels)
+        self.post_init()
 
     @property
     def reads_sentences(self) -> bool | str:
@@ -231,8 +214,11 @@ class VocablessForSequenceClassification(_TextHeadModel):
             logger.warning_once(WHOLE_TEXTS)
         return super().train(mode)
 
+    def sequences(self, inputs: Inputs) -> Inputs:
+        return self.classifier.sequences(self.vocabless.front_end, inputs)
+
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        logits = super().predict(states, read, inputs)
+        logits = self.classifier(states, read.attention_mask, inputs.input_ids)
         if not self.reads_sentences or self.training or inputs.inputs_embeds is not None:
             return logits
         return self._with_sentences(logits, cast(Tensor, inputs.input_ids))
@@ -241,13 +227,12 @@ class VocablessForSequenceClassification(_TextHeadModel):
     @torch.no_grad()
     def _with_sentences(self, logits: Tensor, blocks: Tensor) -> Tensor:
         """Returns the logits (B, L) of texts joined with those of their sentences; blocks are (B, S, K)."""
-        predict = super().predict
 
         def read(sentences: BlockArray) -> Logits:
             input_ids = torch.from_numpy(sentences).to(blocks.device)
-            inputs = Inputs(input_ids, attention_mask_of(input_ids))
-            states = self.vocabless(*inputs, return_dict=True).last_hidden_state
-            return predict(states, inputs, inputs).cpu().double().numpy()
+            mask = attention_mask_of(input_ids)
+            states = self.vocabless(input_ids, mask, return_dict=True).last_hidden_state
+            return self.classifier(states, mask, input_ids).cpu().double().numpy()
 
         whole, rejects = logits.detach().cpu().double().numpy(), self.classifier.rejection is not None
         joined = read_with_sentences(blocks.cpu().numpy(), whole, read, self.reads_sentences, rejects)
@@ -255,37 +240,6 @@ class VocablessForSequenceClassification(_TextHeadModel):
 
     def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
         return self.loss_function(labels, logits, self.config)
-
-
-class VocablessForMultipleChoice(_TextHeadModel):
-    """Choice of one out of several texts or pairs of texts, each scored alone. Logits are (B, choices).
-
-    The inputs have one more axis, (B, choices, S, …). Labels are (B,) integers, the index of the correct choice.
-
-    Raises:
-        ValueError: the input does not have four axes.
-    """
-
-    _auto_class = "AutoModelForMultipleChoice"
-    output_class = MultipleChoiceModelOutput
-
-    def __init__(self, config: VocablessConfig) -> None:
-        super().__init__(config, 1)
-
-    def sequences(self, inputs: Inputs) -> Inputs:
-        blocks = inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids
-        if blocks is None or blocks.ndim != 4:
-            shape = None if blocks is None else tuple(blocks.shape)
-            raise ValueError(f"the input has shape {shape}; multiple choice needs (batch, choices, seq, K).")
-        return super().sequences(Inputs(*(None if value is None else value.flatten(0, 1) for value in inputs)))
-
-    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        blocks = cast(Tensor, inputs.inputs_embeds if inputs.input_ids is None else inputs.input_ids)
-        flat = inputs._replace(input_ids=None if inputs.input_ids is None else inputs.input_ids.flatten(0, 1))
-        return super().predict(states, read, flat).view(-1, blocks.shape[1])
-
-    def loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | None) -> Tensor:
-        return F.cross_entropy(logits.float(), labels)
 
 
 class VocablessForTokenClassification(_HeadModel):
@@ -353,48 +307,3 @@ class VocablessForMaskedLM(_HeadModel):
 
     def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
         return self.decoder(self.transform(states))
-
-
-class VocablessForQuestionAnswering(_HeadModel):
-    """Prediction of the first and the last token of an answer in a context."""
-
-    _auto_class = "AutoModelForQuestionAnswering"
-    accepts_loss_kwargs = False
-
-    def __init__(self, config: VocablessConfig) -> None:
-        super().__init__(config)
-        self.qa_outputs = nn.Linear(config.hidden_size, 2)
-        self.post_init()
-
-    def predict(self, states: Tensor, read: Inputs, inputs: Inputs) -> Tensor:
-        return self.qa_outputs(states)
-
-    @can_return_tuple
-    def forward(  # type: ignore[override]
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        start_positions: Tensor | None = None,
-        end_positions: Tensor | None = None,
-        **kwargs: Any,
-    ) -> QuestionAnsweringModelOutput:
-        """Returns `start_logits` and `end_logits` (B, S), and `loss` if both positions are given.
-
-        These are (B,) integers, the first and the last token of the answer; S or more is ignored in the loss.
-        """
-        inputs = (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        outputs = super().forward(*inputs, **kwargs, return_dict=True)
-        start_logits, end_logits = outputs.logits.unbind(dim=-1)
-        loss = None
-        if start_positions is not None and end_positions is not None:
-            loss = self.loss_function(start_logits, end_logits, start_positions, end_positions)
-        return QuestionAnsweringModelOutput(
-            loss=loss,
-            start_logits=start_logits.contiguous(),
-            end_logits=end_logits.contiguous(),
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
-        )

@@ -13,8 +13,7 @@ class Head:
 
     auto_class: str  # the class of transformers that loads the head
     pipeline_tag: str  # the Hub's name of the task; pre-training has none, but its hidden states are features
-    widget: Mapping[str, str] = field(default_factory=dict)  # the input that the Hub's page offers to try, field → text
-    example: tuple[Any, ...] = ()  # arguments of the tokenizer in the card's example; () are the texts of `widget`
+    text: str  # the input that the Hub's page offers to try, and the card's example
     # The kind of problem of the configuration → code that prints the answer to the example; "" is any other.
     answers: Mapping[str, str] = field(default_factory=dict)
 
@@ -41,32 +40,20 @@ ANSWERS_OF_TOKENS = {
 
 # Class of the model → its row.
 HEADS = {
-    "VocablessModel": Head("AutoModel", "feature-extraction", {"text": "No word is unknown, not even a wrod."}),
-    "VocablessForPreTraining": Head(
-        "AutoModelForPreTraining", "feature-extraction", {"text": "The fox dog the chased."}
-    ),
-    "VocablessForMaskedLM": Head("AutoModelForMaskedLM", "fill-mask", {"text": f"The fox {MASK} over the dog."}),
+    "VocablessModel": Head("AutoModel", "feature-extraction", "No word is unknown, not even a wrod."),
+    "VocablessForPreTraining": Head("AutoModelForPreTraining", "feature-extraction", "The fox dog the chased."),
+    "VocablessForMaskedLM": Head("AutoModelForMaskedLM", "fill-mask", f"The fox {MASK} over the dog."),
     "VocablessForSequenceClassification": Head(
         "AutoModelForSequenceClassification",
         "text-classification",
-        {"text": "A film as bright as a summer morning."},
+        "A film as bright as a summer morning.",
         answers=ANSWERS_OF_TEXT,
     ),
     "VocablessForTokenClassification": Head(
         "AutoModelForTokenClassification",
         "token-classification",
-        {"text": "Ada Lovelace lived in London."},
+        "Ada Lovelace lived in London.",
         answers=ANSWERS_OF_TOKENS,
-    ),
-    "VocablessForQuestionAnswering": Head(
-        "AutoModelForQuestionAnswering",
-        "question-answering",
-        {"text": "Where did Ada live?", "context": "Her name was Ada, and she lived in London."},
-    ),
-    "VocablessForMultipleChoice": Head(
-        "AutoModelForMultipleChoice",
-        "multiple-choice",
-        example=(["It rains.", "It rains."], ["Take a coat.", "Take a cow."]),
     ),
 }
 

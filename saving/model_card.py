@@ -176,10 +176,8 @@ def _code_table(folder: Path) -> str:
 
 
 def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCardData:
-    own_widget = {"text": facts.example[0]} if facts.example else {}
-    widget: Any = own_widget if facts.example or facts.is_own_data else cast(Head, head_of(model)).widget
-    if facts.is_sentence_model:
-        widget = SENTENCE_WIDGET
+    texts = facts.example or (() if facts.is_own_data else (cast(Head, head_of(model)).text,))
+    widgets: list[Any] = [SENTENCE_WIDGET] if facts.is_sentence_model else [{"text": text} for text in texts[:1]]
     of_vectors = {"library_name": "sentence-transformers", "pipeline_tag": "sentence-similarity"}
     return hub_metadata(
         model,
@@ -190,7 +188,7 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
         datasets=list(facts.datasets),
         base_model=facts.base_model,
         metrics=sorted({result.metric_type for result in facts.eval_results}),
-        widget=[dict(widget)] if widget and not facts.is_pair else None,
+        widget=widgets if widgets and not facts.is_pair else None,
         model_name=title if facts.eval_results else None,
         eval_results=list(facts.eval_results),
     )
@@ -199,17 +197,14 @@ def _metadata(model: PreTrainedModel, facts: CardFacts, title: str) -> ModelCard
 def _usage(model: PreTrainedModel, facts: CardFacts) -> str:
     """Returns Python code that loads the model, calls it on an example and prints the answer of a classifier."""
     head = cast(Head, head_of(model))
-    usual = [NEUTRAL_EXAMPLE] if facts.is_own_data else head.example or head.widget.values()
-    texts = facts.example or (PAIR_EXAMPLE if facts.is_pair else usual)
+    usual = NEUTRAL_EXAMPLE if facts.is_own_data else head.text
+    texts = facts.example or (PAIR_EXAMPLE if facts.is_pair else (usual,))
     example = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
     answer = head.answers.get(cast(Any, model.config).problem_type or "") or head.answers.get("", "")
-    call = f'inputs = tokenizer({example}, padding=True, return_tensors="pt")'
-    if head.pipeline_tag == "multiple-choice":  # the model takes (questions, choices, tokens, K)
-        call += "\ninputs = {name: value[None] for name, value in inputs.items()}"
     return f"""from transformers import {head.auto_class}, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)
 model = {head.auto_class}.from_pretrained("{REPOSITORY_PLACEHOLDER}", trust_remote_code=True)
-{call}
+inputs = tokenizer({example}, padding=True, return_tensors="pt")
 outputs = model(**inputs)
 {answer.format(threshold=0.5 if facts.threshold is None else facts.threshold)}""".rstrip()

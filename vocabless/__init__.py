@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from vocabless.modeling.configuration_vocabless import VocablessConfig
     from vocabless.modeling.modeling_vocabless import (
         VocablessForMaskedLM,
-        VocablessForMultipleChoice,
         VocablessForPreTraining,
-        VocablessForQuestionAnswering,
         VocablessForSequenceClassification,
         VocablessForTokenClassification,
         VocablessModel,
@@ -49,9 +47,7 @@ __all__ = [
     "VocablessClassifier",
     "VocablessConfig",
     "VocablessForMaskedLM",
-    "VocablessForMultipleChoice",
     "VocablessForPreTraining",
-    "VocablessForQuestionAnswering",
     "VocablessForSequenceClassification",
     "VocablessForTokenClassification",
     "VocablessModel",

@@ -23,8 +23,6 @@ AUTO_MAP = {
     "AutoModelForMaskedLM": "modeling_vocabless.VocablessForMaskedLM",
     "AutoModelForSequenceClassification": "modeling_vocabless.VocablessForSequenceClassification",
     "AutoModelForTokenClassification": "modeling_vocabless.VocablessForTokenClassification",
-    "AutoModelForQuestionAnswering": "modeling_vocabless.VocablessForQuestionAnswering",
-    "AutoModelForMultipleChoice": "modeling_vocabless.VocablessForMultipleChoice",
 }
 
 # Tasks whose stock pipelines do not work with blocks. `ner` is the stock alias of token-classification.

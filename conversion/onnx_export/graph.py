@@ -19,7 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import bidirectional_mask_function, eager_mask
 
 from vocabless.modeling.blocks import NUM_ELEMENTS, NUM_SPECIAL, attention_mask_of, token_type_ids_of
-from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
+from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.modeling.unit_front_end import UnitFrontEnd
 from vocabless.saving.checkpoint_files import first_line
 from vocabless.tokenization.block_coders import CLS, PAD, SEP, special_blocks
@@ -59,7 +59,7 @@ AttentionMaskInterface.register(ATTENTION, additive_mask)
 
 
 class BlocksOnly(nn.Module):
-    """A model whose only input is the blocks, (B, S, K) or (B, choices, S, K) int64, and whose output is a tuple.
+    """A model whose only input is the blocks, (B, S, K) int64, and whose output is a tuple.
 
     With `is_pair`, tokens after the first [SEP] get token type 1.
     """
@@ -138,15 +138,13 @@ def export(model: PreTrainedModel, is_pair: bool) -> Proto:
     example, names = example_blocks(model), output_names(model)
     wrapped = BlocksOnly(model, is_pair).eval()
     base = cast(VocablessModel, model.base_model)
-    axes = {0: "batch", example.ndim - 2: "sequence"} | ({1: "choices"} if example.ndim == 4 else {})
-    limits = {"sequence": base.max_tokens}
-    dynamic_shapes = {INPUT: {axis: torch.export.Dim(name, max=limits.get(name)) for axis, name in axes.items()}}
+    axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence", max=base.max_tokens)}
     own_attention = base.encoder.config._attn_implementation
     base.encoder.set_attn_implementation(ATTENTION)
     try:
         with _no_warnings(), tqdm(total=2, desc="Graph", leave=False) as bar:
             # In two steps: `torch.onnx.export` alone would make constants of dimensions that it cannot keep dynamic.
-            traced = torch.export.export(wrapped, (example,), dynamic_shapes=dynamic_shapes, strict=False)
+            traced = torch.export.export(wrapped, (example,), dynamic_shapes={INPUT: axes}, strict=False)
             bar.update()
             program = torch.onnx.export(traced, dynamo=True, input_names=[INPUT], output_names=names, verbose=False)
     except RuntimeError as error:
@@ -160,13 +158,13 @@ def export(model: PreTrainedModel, is_pair: bool) -> Proto:
 
 
 def example_blocks(model: PreTrainedModel) -> Tensor:
-    """Returns random blocks with special tokens and padding, (B, S, K), or (B, choices, S, K) for multiple choice."""
+    """Returns random blocks with special tokens and padding, (B, S, K)."""
     block_size = cast(Any, model.config).block_size
     generator = torch.Generator().manual_seed(0)
     blocks = torch.randint(NUM_SPECIAL, NUM_ELEMENTS, (*EXAMPLE_SHAPE, block_size), generator=generator)
     special = torch.from_numpy(special_blocks(block_size)).long()
     blocks[:, 0], blocks[:, -2], blocks[:, -1] = special[CLS], special[SEP], special[PAD]
-    return blocks.unsqueeze(0).repeat(2, 1, 1, 1) if isinstance(model, VocablessForMultipleChoice) else blocks
+    return blocks
 
 
 def remove_debug_info(proto: Proto) -> Proto:

@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from vocabless.conversion.onnx_export.graph import INPUT, outputs_of, run_session
-from vocabless.modeling.modeling_vocabless import VocablessForMultipleChoice, VocablessModel
+from vocabless.modeling.modeling_vocabless import VocablessModel
 from vocabless.saving.tables import markdown_table
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
@@ -42,13 +42,11 @@ class Difference:
 def probes(model: PreTrainedModel, tokenizer: VocablessTokenizer) -> dict[str, list[Inputs]]:
     """Returns inputs of the model: kind of the inputs → batches, with attention masks and token types."""
     limit = cast(VocablessModel, model.base_model).max_tokens
-    has_choices = isinstance(model, VocablessForMultipleChoice)
 
     def encoded(*texts: list[str]) -> list[Inputs]:
-        """Returns all texts as one padded batch, for multiple choice as choices, and the first text alone."""
+        """Returns all texts as one padded batch, and the first text alone."""
         settings = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
-        batches = [tokenizer(*batch, **settings) for batch in (texts, [part[:1] for part in texts])]
-        return [{name: value[None] if has_choices else value for name, value in batch.items()} for batch in batches]
+        return [dict(tokenizer(*batch, **settings)) for batch in (texts, [part[:1] for part in texts])]
 
     return {
         "sentences": encoded(SENTENCES),

@@ -54,8 +54,6 @@ PAGES: dict[str, tuple[str, dict[str, Any]]] = {
 # Heads and units that no page shows.
 GRAPHS = PAGES | {
     "eelbert-random-mini": ("VocablessForMaskedLM", {}),
-    "hashformer-md5-emb1k-base": ("VocablessForMultipleChoice", WIDE),
-    "ewe-bert-tiny for answers": ("VocablessForQuestionAnswering", {}),
     "hashformer-lsh-pool-mini": ("VocablessModel", {}),
 }  # fmt: skip
 PAIRS = (ALL_PARTS, "ewe-bert-tiny", "proformer")  # siamese, with token types, and without

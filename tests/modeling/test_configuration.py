@@ -6,10 +6,11 @@ import pytest
 import torch
 from front_end_blocks import make_config
 from safetensors.torch import save_file
-from transformers import AutoConfig, AutoModel, BertConfig
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, BertConfig
 
 from vocabless import VocablessConfig, VocablessModel, load_config, load_tokenizer
 from vocabless.modeling.blocks import NUM_ELEMENTS
+from vocabless.modeling.configuration_vocabless import AUTO_MAP
 
 EWE = load_config("ewe-bert-tiny").to_dict()
 # An encoder is built before it is refused: of base size, that takes seconds.
@@ -136,8 +137,15 @@ def test_kernels_that_a_file_names_are_not_loaded_but_those_of_the_caller_are(na
 
 @pytest.mark.parametrize(("head", "tasks"), [
     ("VocablessForSequenceClassification", set()), ("VocablessForMaskedLM", {"fill-mask"}),
-    ("VocablessForTokenClassification", {"token-classification", "ner"}), ("VocablessForQuestionAnswering", set()),
+    ("VocablessForTokenClassification", {"token-classification", "ner"}),
 ])  # fmt: skip
 def test_a_checkpoint_names_the_pipelines_of_its_head_whatever_its_file_names(head, tasks):
     file = {"architectures": [head], "custom_pipelines": {"question-answering": {"impl": "pipelines_vocabless.Old"}}}
     assert {*VocablessConfig.from_dict(file).custom_pipelines} == tasks
+
+
+@pytest.mark.parametrize("auto", [AutoModel, AutoModelForSequenceClassification])
+def test_a_checkpoint_that_names_a_head_of_an_earlier_version_loads(auto, folder):
+    gone = {"AutoModelForMultipleChoice": "modeling_vocabless.VocablessForMultipleChoice"}
+    (folder / "config.json").write_text(json.dumps({**EWE, "auto_map": AUTO_MAP | gone}))
+    assert auto.from_pretrained(folder).config.auto_map == AUTO_MAP

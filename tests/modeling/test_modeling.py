@@ -14,9 +14,7 @@ from vocabless.modeling.configuration_vocabless import AUTO_MAP
 from vocabless.modeling.front_ends import FRONT_ENDS
 from vocabless.modeling.modeling_vocabless import (
     VocablessForMaskedLM,
-    VocablessForMultipleChoice,
     VocablessForPreTraining,
-    VocablessForQuestionAnswering,
     VocablessForSequenceClassification,
     VocablessForTokenClassification,
     VocablessModel,
@@ -36,11 +34,9 @@ def labels_with_gaps(classes: int) -> Tensor:
 
 def assert_every_parameter_learns(model: nn.Module) -> None:
     """Each parameter has a finite gradient that is not zero, if the loss depends on it."""
-    chooses = isinstance(model, VocablessForMultipleChoice)
-    constant = ("key.bias", "out_proj.bias") if chooses else ("key.bias",)
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().sum() > 0 or name.endswith(constant), name
+        assert parameter.grad.abs().sum() > 0 or name.endswith("key.bias"), name
 
 
 def token_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -56,9 +52,8 @@ LOSSES = {
         VocablessForSequenceClassification, {"num_labels": 1}, [0.5, 4.0, 2.0, -1.0], (B, 1),
         lambda logits, labels: F.mse_loss(logits[:, 0], labels),
     ),
-    "multiple choice": (VocablessForMultipleChoice, {}, SINGLE, (B, 3), F.cross_entropy),
-    "siamese choice": (
-        VocablessForMultipleChoice, {"classifier_pooling": "siamese"}, SINGLE, (B, 3), F.cross_entropy,
+    "siamese": (
+        VocablessForSequenceClassification, {"classifier_pooling": "siamese"}, SINGLE, (B, 3), F.cross_entropy,
     ),
     "tokens": (VocablessForTokenClassification, {}, labels_with_gaps(3), (B, S, 3), token_loss),
     "pre-training": (VocablessForPreTraining, {}, labels_with_gaps(3), (B, S, 3), token_loss),
@@ -70,8 +65,7 @@ def example_of(name: str) -> tuple[nn.Module, dict[str, Tensor]]:
     """A model in training mode without dropout, and its inputs."""
     head, options, labels, *_ = LOSSES[name]
     config = make_config(**{"num_labels": 3, "classifier_dropout": 0.0, **options})
-    blocks = make_blocks(config, B, 3, S) if head is VocablessForMultipleChoice else make_blocks(config, B, S)
-    return head(config).train(), {"input_ids": blocks, "labels": torch.as_tensor(labels)}
+    return head(config).train(), {"input_ids": make_blocks(config, B, S), "labels": torch.as_tensor(labels)}
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -80,18 +74,6 @@ def test_the_loss_of_a_head_is_that_of_its_problem_and_every_parameter_learns(na
     output = model(**inputs)
     assert output.logits.shape == shape
     assert output.loss.item() == pytest.approx(loss(output.logits, inputs["labels"]).item(), rel=1e-5)
-    output.loss.backward()
-    assert_every_parameter_learns(model)
-
-
-def test_question_answering_loss_is_the_mean_over_both_ends(config, blocks) -> None:
-    model = VocablessForQuestionAnswering(config)
-    ends = torch.tensor([0, 3, 2, 99]), torch.tensor([1, 3, 8, 99])
-    output = model(blocks, start_positions=ends[0], end_positions=ends[1])
-    logits = output.start_logits, output.end_logits
-    assert logits[0].shape == logits[1].shape == (B, S)
-    expected = sum(F.cross_entropy(one[:3], end[:3]).item() for one, end in zip(logits, ends, strict=True)) / 2
-    assert output.loss.item() == pytest.approx(expected, rel=1e-5)
     output.loss.backward()
     assert_every_parameter_learns(model)
 
@@ -107,14 +89,9 @@ def weights_after_a_step(model: nn.Module, examples: list[dict], folder, batch: 
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 
-@pytest.mark.parametrize("name", ["single label", "multiple choice", "tokens", "pre-training", "masked", "answers"])
+@pytest.mark.parametrize("name", ["single label", "tokens", "pre-training", "masked"])
 def test_gradient_accumulation_equals_one_large_batch(name: str, tmp_path) -> None:
-    if name == "answers":
-        one, inputs = VocablessForQuestionAnswering(make_config()), example_of("tokens")[1]
-        inputs |= {"labels": torch.arange(B), "end_positions": torch.arange(B) + 2}
-        inputs["start_positions"] = inputs.pop("labels")
-    else:
-        one, inputs = example_of(name)
+    one, inputs = example_of(name)
     examples = [{key: value[i] for key, value in inputs.items()} for i in range(B)]
     many = type(one)(one.config)
     many.load_state_dict(one.state_dict())
@@ -159,9 +136,6 @@ def test_a_head_reads_the_first_state_or_the_mean_of_all_states_but_padding(fron
     config = make_config("bert", front_end, classifier_pooling=pooling)
     model, blocks = VocablessForSequenceClassification(config).eval(), make_blocks(config, 2, 5)
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    choices = VocablessForMultipleChoice(config).eval()
-    of_encoder = {name: value for name, value in model.state_dict().items() if "out_proj" not in name}
-    choices.load_state_dict(of_encoder, strict=False)
     with torch.no_grad():
         states = model.vocabless(blocks, attention_mask=mask).last_hidden_state
         logits = model(blocks, attention_mask=mask).logits
@@ -169,8 +143,6 @@ def test_a_head_reads_the_first_state_or_the_mean_of_all_states_but_padding(fron
         hidden = torch.tanh(model.classifier.dense(means if pooling == "mean" else states[:, 0]))
         torch.testing.assert_close(logits, model.classifier.out_proj(hidden))
         torch.testing.assert_close(model(blocks[1:]).logits, logits[1:])  # no mask: no padding
-        scores = choices(blocks[None], attention_mask=mask[None]).logits[0]
-        torch.testing.assert_close(scores, choices.classifier.out_proj(hidden).flatten())
 
 
 def test_a_head_may_divide_what_the_output_layer_reads_by_its_root_mean_square() -> None:
@@ -203,28 +175,15 @@ def test_embeddings_can_be_appended_to_the_states(encoder: str, tmp_path) -> Non
         assert_every_parameter_learns(trained.vocabless)
 
 
-def test_multiple_choice_scores_each_choice_independently(config) -> None:
-    model = VocablessForMultipleChoice(config).eval()
-    blocks, mask = make_blocks(config, 2, 5, S), torch.ones(2, 5, S, dtype=torch.int64)
-    mask[1, :, 6:] = 0
-    scores = model(blocks, attention_mask=mask, token_type_ids=torch.zeros_like(mask)).logits
-    alone = model(blocks[1:, 3:4], attention_mask=mask[1:, 3:4]).logits
-    assert alone.item() == pytest.approx(scores[1, 3].item(), abs=1e-5)
-    with pytest.raises(ValueError, match=r"shape \(5, 9, 12\); multiple choice needs \(batch, choices, seq, K\)"):
-        model(blocks[0])
-
-
 @pytest.mark.parametrize(("pooling", "num_parts"), [("cls", None), ("mean", 1), ("siamese", 4)])
-@pytest.mark.parametrize("head", [VocablessForSequenceClassification, VocablessForMultipleChoice])
 def test_a_head_that_reads_means_starts_with_the_spread_that_keeps_its_scale(
-    head, pooling: str, num_parts: int | None, tmp_path
+    pooling: str, num_parts: int | None, tmp_path
 ) -> None:
     """With `cls` it starts as the encoder does. Once trained it keeps its weights."""
     VocablessModel(make_config(classifier_pooling=pooling, num_labels=50)).save_pretrained(tmp_path / "encoder")
+    head = VocablessForSequenceClassification
     model = head.from_pretrained(tmp_path / "encoder")
-    inputs = {model.classifier.dense: (num_parts or 0) * 32}
-    if head is VocablessForSequenceClassification:
-        inputs[model.classifier.out_proj] = 32
+    inputs = {model.classifier.dense: (num_parts or 0) * 32, model.classifier.out_proj: 32}
     spreads = [size**-0.5 if num_parts else 0.02 for size in inputs.values()]
     assert [layer.weight.std().item() for layer in inputs] == pytest.approx(spreads, rel=0.1)
     assert not model.classifier.dense.bias.any()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from vocabless import VocablessForMultipleChoice, VocablessForSequenceClassification, load_config, load_tokenizer
+from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
 from vocabless.modeling.ngram_hashes import MAX_CHARACTER
 from vocabless.modeling.wide_layer import NGRAM_SIZES as SIZES
 from vocabless.modeling.wide_layer import ORDER, PRIME, SEED, WideLayer, integer_product
@@ -150,22 +150,6 @@ def test_a_new_wide_part_has_no_effect_and_a_saved_one_comes_back(tmp_path) -> N
         alone = {name: value for name, value in encoding.items() if name != "input_ids"}
         with pytest.raises(ValueError, match="the wide part of the head reads blocks; give input_ids beside"):
             wide(**alone, inputs_embeds=embeddings)
-
-
-def test_each_choice_is_scored_by_its_own_words() -> None:
-    config = load_config("hashgram-nano", classifier_wide_rows=ROWS)
-    model = VocablessForMultipleChoice(config).eval()
-    with_weights(model.classifier.wide)
-    encoding = load_tokenizer("hashgram-nano")(TEXTS[:4], padding=True, return_tensors="pt")
-    choices = {name: value.unflatten(0, (2, 2)) for name, value in encoding.items()}
-    with torch.no_grad():
-        found = model(**choices).logits
-        of_words = model.classifier.wide(encoding["input_ids"]).view(2, 2)
-        model.classifier.wide.weight.zero_()
-        model.classifier.wide.weight.requires_grad_(False)
-        rest = model(**choices).logits
-    torch.testing.assert_close(found - rest, of_words)
-    assert of_words.flatten().unique().numel() == 4
 
 
 def test_hashes_are_the_same_where_there_are_no_products_of_integers() -> None:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # The Hub's tasks for text, as its documentation lists them.
 TASKS = {
     *("text-classification", "token-classification", "question-answering", "fill-mask", "feature-extraction"),
-    *("multiple-choice", "sentence-similarity", "zero-shot-classification", "text-generation", "summarization"),
+    *("sentence-similarity", "zero-shot-classification", "text-generation", "summarization"),
 }
 
 
