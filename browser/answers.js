@@ -3,7 +3,6 @@
 import { make } from "./frame.js";
 import { isGiven } from "./predictions.js";
 import { likeliest } from "./pulls.js";
-import { shortened } from "./word_drawing.js";
 
 const MOST_BARS = 8; // of a model with more labels, the likeliest are shown
 
@@ -19,7 +18,7 @@ export function numberText(number) {
   return Number(number.toPrecision(3)).toString().replace("-", "\u2212");
 }
 
-/** Writes the verdict: a label, labels, a number or a word. */
+/** Writes the verdict: a label, labels or a number. */
 export function drawVerdict(place, manifest, answer) {
   const [main, extra] = verdictOf(manifest, answer);
   place.replaceChildren(make("strong", {}, main), make("span", {}, extra));
@@ -49,12 +48,6 @@ const VERDICTS = {
   tags: (_, answer) => {
     const tagged = answer.label.filter((label) => label !== "O").length;
     return [`${tagged} of ${answer.units.length} words are tagged`, ""];
-  },
-  odd_word: (_, answer) => {
-    const odd = answer.probabilities.map((classes) => 1 - classes[0]);
-    const most = odd.indexOf(Math.max(...odd));
-    if (!(odd[most] >= 0.5)) return ["Every word belongs", ""];
-    return [`“${shortened(answer.units[most].text)}”`, `does not belong: ${percent(odd[most])}`];
   },
 };
 

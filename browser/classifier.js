@@ -6,7 +6,7 @@ import { Graph } from "./graph.js";
 /**
  * @typedef {object} Manifest - what the exporter writes; all names are those of conversion/space_export/manifest.py
  * @property {string} title
- * @property {"single_label" | "multi_label" | "regression" | "tags" | "odd_word"} task
+ * @property {"single_label" | "multi_label" | "regression" | "tags"} task
  * @property {string[]} labels - in the order of the logits
  * @property {number} [threshold] - probability from which on one of several labels is given; default: 0.5
  * @property {boolean} [rejects] - whether the last label is for texts that are turned away

@@ -1,4 +1,4 @@
-/** Words with an answer of their own: tags, and words that do not belong. */
+/** Words with tags. */
 
 import { percent } from "./answers.js";
 import { drawWords, legendItem } from "./word_drawing.js";
@@ -15,30 +15,26 @@ function kindsOf(labels) {
   return [...new Set(labels.map(kindOf))].filter((kind) => kind !== OUTSIDE);
 }
 
-/** Draws the legend: the kinds of tags, or the shades of a word that does not belong. */
-export function drawMarkLegend(place, { task, labels }) {
-  const items =
-    task === "tags"
-      ? kindsOf(labels).map((kind, index) => legendItem(`unit tag colour-${index % COLOURS} sample`, kind, ""))
-      : [legendItem("unit odd sample", "word", "does not belong here"), legendItem("unit odd flips sample", "word", "probably wrong (more than 50 %)")];
-  place.replaceChildren(...items);
+/** Draws the legend: the kinds of tags. */
+export function drawMarkLegend(place, labels) {
+  place.replaceChildren(
+    ...kindsOf(labels).map((kind, index) => legendItem(`unit tag colour-${index % COLOURS} sample`, kind, "")),
+  );
 }
 
 /**
  * @param {HTMLElement} place
  * @param {HTMLElement} detail the line that explains one word
- * @param {object} manifest
+ * @param {string[]} labels
  * @param {{text: string, pair?: string}} input
  * @param {object} answer with a label and probabilities for each unit
  */
-export function drawMarkedWords(place, detail, manifest, input, answer) {
-  const kinds = kindsOf(manifest.labels);
+export function drawMarkedWords(place, detail, labels, input, answer) {
+  const kinds = kindsOf(labels);
   const summary = answer.units.length ? "Point at a word, or move to it, to see its probabilities." : "\u00a0";
   drawWords(place, detail, input, answer.units, summary, (button, index) => {
-    const probabilities = answer.probabilities[index];
-    if (manifest.task === "tags") markTag(button, answer.label[index], answer.label[index + 1], kinds);
-    else markOdd(button, probabilities);
-    return sentenceOfMark(button.textContent, manifest.labels, probabilities);
+    markTag(button, answer.label[index], answer.label[index + 1], kinds);
+    return sentenceOfMark(button.textContent, labels, answer.probabilities[index]);
   });
 }
 
@@ -50,13 +46,6 @@ function markTag(button, label, next, kinds) {
   const goesOn = next !== undefined && next.startsWith("I-") && kindOf(next) === kind;
   if (goesOn) button.classList.add("goes-on");
   else button.dataset.kind = kind;
-}
-
-/** Shades a word by how little it belongs; the first class of the pre-training head is the intact word. */
-function markOdd(button, probabilities) {
-  const odd = 1 - probabilities[0];
-  button.className = odd >= 0.5 ? "unit odd flips" : "unit odd";
-  button.style.setProperty("--strength", odd.toFixed(3));
 }
 
 /** The word with its likeliest labels, at most three. */

@@ -21,9 +21,7 @@ const TASK_TEXTS = {
   multi_label: { hint: "Each label is judged on its own, as you write.", words: "Which words did it" },
   regression: { hint: "The number follows as you write.", words: "Which words did it" },
   tags: { hint: "The words are tagged as you write.", words: "Tagged words" },
-  odd_word: { hint: "Words that do not belong are shaded as you write.", words: "Words that do not belong" },
 };
-const MARKS_WORDS = new Set(["tags", "odd_word"]);
 const LONG_LABEL = 14; // characters; longer ones need two lines
 const SPEAK_AFTER_MS = 800; // a screen reader hears the answer when the person pauses
 
@@ -51,7 +49,7 @@ function drawFrame(manifest) {
   if (manifest.is_pair) element("text-name").textContent = "First text";
   element("answer").hidden = manifest.task === "tags";
   linkToCard(manifest);
-  if (MARKS_WORDS.has(manifest.task)) drawMarkLegend(element("legend"), manifest);
+  if (manifest.task === "tags") drawMarkLegend(element("legend"), manifest.labels);
   else drawPullLegend(element("legend"), manifest.task, null);
   const longest = Math.max(...manifest.labels.map((label) => label.length));
   if (longest > LONG_LABEL) document.documentElement.dataset.longLabels = "";
@@ -158,15 +156,15 @@ function showAnswer(state) {
     showAnswer(state);
     showMap(state);
   });
-  if (MARKS_WORDS.has(manifest.task)) {
-    drawMarkedWords(element("map"), element("detail"), manifest, state.input, answer);
+  if (manifest.task === "tags") {
+    drawMarkedWords(element("map"), element("detail"), manifest.labels, state.input, answer);
     showMapIsNew(true);
   }
   speak(sayVerdict(manifest, answer), SPEAK_AFTER_MS);
 }
 
 function showMap(state) {
-  if (MARKS_WORDS.has(state.manifest.task)) return;
+  if (state.manifest.task === "tags") return;
   const target = state.chosen ?? likeliest(state.answer);
   const isNamed = state.chosen !== null || state.answer.units.length > 0;
   drawPullLegend(element("legend"), state.manifest.task, isNamed ? state.manifest.labels[target] : null);

@@ -41,5 +41,4 @@ export const TASKS = {
   multi_label: { isOfUnits: false, predict: manyLabels },
   regression: { isOfUnits: false, predict: aNumber },
   tags: { isOfUnits: true, predict: oneLabel },
-  odd_word: { isOfUnits: true, predict: oneLabel },
 };

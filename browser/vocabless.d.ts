@@ -38,10 +38,10 @@ export class Encoder {
 }
 
 /**
- * What a classifier predicts: the most likely label of a text; every label with a probability of 0.5 or more; a number; a
- * tag for each word; or whether each word is intact.
+ * What a classifier predicts: the most likely label of a text; every label with a probability of 0.5 or more; a number; or
+ * a tag for each word.
  */
-export type Task = "single_label" | "multi_label" | "regression" | "tags" | "odd_word";
+export type Task = "single_label" | "multi_label" | "regression" | "tags";
 
 /** A word, a piece of punctuation, or what else the model reads as one token. */
 export interface Unit {
@@ -56,9 +56,9 @@ export interface Unit {
 
 /** The answer for a text. */
 export interface Prediction {
-  /** The label; of `multi_label` all whose probability is at least `Classifier.threshold`; the number as text of `regression`; for `tags` and `odd_word` one of each unit. */
+  /** The label; of `multi_label` all whose probability is at least `Classifier.threshold`; the number as text of `regression`; for `tags` one of each unit. */
   label: string | string[];
-  /** In the order of `labels`; none for `regression`; for `tags` and `odd_word` a list for each unit. */
+  /** In the order of `labels`; none for `regression`; for `tags` a list for each unit. */
   probabilities: number[] | number[][];
   /** What the probabilities are computed from; for `regression` the number. */
   logits: number[] | number[][];

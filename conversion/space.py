@@ -4,9 +4,9 @@
     vocabless space runs/my-classifier page/ --overwrite --title "Reviews" --example "What a book!"
     vocabless space me/my-classifier me/my-page --push
 
-SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, with tags for words, or
-with the pre-training head. TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would
-have more than 10 MB, TARGET gets weights.js too; weights of more than 30 MB are refused.
+SOURCE is a checkpoint with one label, many labels or a number for a text or a pair of texts, or with tags for words.
+TARGET gets index.html, which opens offline. Weights are 8-bit numbers. If the page would have more than 10 MB, TARGET
+gets weights.js too; weights of more than 30 MB are refused.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from vocabless.conversion.space_export.page import (
     write_readme,
 )
 from vocabless.modeling.modeling_vocabless import VocablessModel
-from vocabless.saving.card_heads import CORRUPTIONS, labels_of
+from vocabless.saving.card_heads import labels_of
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.record import CardFacts, read_card_facts
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
@@ -80,10 +80,10 @@ def make_manifest(
             another number of texts than the model reads.
     """
     task = task_of(model)
-    is_pair = is_pair and task not in ("tags", "odd_word")
+    is_pair = is_pair and task != "tags"
     return {
         "task": task,
-        "labels": labels_of(model) or list(CORRUPTIONS),
+        "labels": labels_of(model),
         "is_pair": is_pair,
         **answer_settings(model),
         "tokenizer": page_tokenizer(tokenizer, cast(VocablessModel, model.base_model).max_tokens),

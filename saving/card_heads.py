@@ -18,7 +18,6 @@ class Head:
     answers: Mapping[str, str] = field(default_factory=dict)
 
 
-CORRUPTIONS = ("intact", "shuffled", "replaced")  # labels of the pre-training head, in the order of its logits
 MASK = "[MASK]"
 SENTENCE_WIDGET = {  # of a model of sentence vectors
     "source_sentence": "The train leaves at noon.",

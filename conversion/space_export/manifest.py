@@ -16,25 +16,17 @@ from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 
 SPLITTERS = ("word", "whitespace", "scripts", "bytes")  # that browser/words.js has
 NGRAMS = VocablessTokenizer.vocab_files_names["ngrams_file"]
-TASK_OF_HEAD = {"VocablessForTokenClassification": "tags", "VocablessForPreTraining": "odd_word"}
 # Texts that a person can try first; one has a misspelt word and one an invented word.
 EXAMPLES = [
     "A film as bright as a summer morning.",
     "Two hours that felt like five, and teh endign is awfull.",
     "What a splendiferish, wonderflummoxing little book!",
 ]
-EXAMPLES_OF_TASK = {
-    "tags": [
-        "Ada Lovelace lived in London.",
-        "We met Mr Quibblethorpe in Nwe York last Tuesday.",
-        "The Zorbling Company opens an office in Snorrvik.",
-    ],
-    "odd_word": [
-        "The dog chased the fox over the lemon hill.",
-        "She opened the letter and began to orbit it aloud.",
-        "Every morning he dirnks a cup of gravel before work.",
-    ],
-}
+TAG_EXAMPLES = [
+    "Ada Lovelace lived in London.",
+    "We met Mr Quibblethorpe in Nwe York last Tuesday.",
+    "The Zorbling Company opens an office in Snorrvik.",
+]
 PAIRS = [
     ["He left early.", "He went home before the others."],
     ["The train was late.", "The tarin arrived on time."],
@@ -48,12 +40,9 @@ def task_of(model: PreTrainedModel) -> str:
     if head == "VocablessForSequenceClassification":
         usual = "regression" if config.num_labels == 1 else "single_label_classification"
         return str(config.problem_type or usual).removesuffix("_classification")
-    if head not in TASK_OF_HEAD:
-        raise ValueError(
-            f"the page cannot show {head}; give a checkpoint that classifies texts or words, or one with the "
-            "pre-training head."
-        )
-    return TASK_OF_HEAD[head]
+    if head != "VocablessForTokenClassification":
+        raise ValueError(f"the page cannot show {head}; give a checkpoint that classifies texts or words.")
+    return "tags"
 
 
 def page_tokenizer(tokenizer: VocablessTokenizer, max_tokens: int) -> dict[str, Any]:
@@ -111,5 +100,5 @@ def examples_of(task: str, is_pair: bool, examples: list[list[str]] | None) -> l
                 f"{1 + is_pair}; give {'two texts' if is_pair else 'one text'} after each --example."
             )
     if examples is None:
-        return list(PAIRS) if is_pair else list(EXAMPLES_OF_TASK.get(task, EXAMPLES))
+        return list(PAIRS if is_pair else TAG_EXAMPLES if task == "tags" else EXAMPLES)
     return [example if is_pair else example[0] for example in examples]

@@ -18,13 +18,9 @@ from vocabless.conversion.space_export.script import join_modules
 PAGE, WEIGHTS_SCRIPT = "index.html", "weights.js"
 MAX_PAGE_BYTES = 10_000_000  # of one file; a larger page has its weights in a second file
 MAX_WEIGHT_BYTES = 30_000_000
-TAGS: dict[str, list[str]] = {  # task of a page → the Hub's name of it
-    "tags": ["token-classification"],
-    "odd_word": [],
-    "search": ["sentence-similarity"],
-}
+TAGS = {"tags": "token-classification", "search": "sentence-similarity"}  # task of a page → the Hub's name of it
 IN_BASE64 = {"weights", "vectors"}
-USUAL_TAGS = ["text-classification"]
+USUAL_TAG = "text-classification"
 
 
 def add_page_arguments(parser: ArgumentParser, pairs: bool = True) -> None:
@@ -118,7 +114,7 @@ def write_readme(
         app_file=PAGE,
         pinned=False,
         license=license_name,
-        tags=["vocabless", *TAGS.get(task, USUAL_TAGS)],
+        tags=["vocabless", TAGS.get(task, USUAL_TAG)],
         models=[model_id] if model_id else None,
     )
     origin = f"[{model_id}](https://huggingface.co/{model_id})" if model_id else "a vocabless model"

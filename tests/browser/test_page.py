@@ -26,7 +26,7 @@ TEXT, PAIR = "Ada  met a borring, wonderflummoxing cat.", "She likes cats."
 DATA = "document.documentElement.dataset"
 TASKS = {
     "VocablessForSequenceClassification": ("single_label", "multi_label", "regression", "pairs"),
-    "VocablessForTokenClassification": ("tags", "odd_word"),
+    "VocablessForTokenClassification": ("tags",),
 }
 
 
@@ -126,20 +126,16 @@ def test_the_page_answers_the_texts_of_its_address_as_the_model_does(task, pair,
         assert browser.evaluate(f"{DATA}.label") == LABELS[int(expected.argmax())]
 
 
-@pytest.mark.parametrize("task", ["tags", "odd_word"])
-def test_words_have_answers_of_their_own(made: Made, browser: Chromium, task: str) -> None:
-    show(browser, made.address(task, TEXT))
-    expected = made.logits(task, TEXT)[1:-1].softmax(-1)  # without [CLS] and [SEP]
+def test_words_have_tags_of_their_own(made: Made, browser: Chromium) -> None:
+    show(browser, made.address("tags", TEXT))
+    expected = made.logits("tags", TEXT)[1:-1].softmax(-1)  # without [CLS] and [SEP]
     assert answers(browser, expected)
     labels = [TAGS[index] for index in expected.argmax(-1)]
     assert json.loads(browser.evaluate(f"{DATA}.label")) == labels
     assert one(browser, "#map") == TEXT
     marked = each(browser, "#map button", "className")
-    if task == "tags":
-        assert ["tag" in name for name in marked] == [label != "O" for label in labels]
-        assert one(browser, "#legend") == "PERLOC"
-    else:
-        assert ["flips" in name for name in marked] == (expected[:, 0] <= 0.5).tolist()
+    assert ["tag" in name for name in marked] == [label != "O" for label in labels]
+    assert one(browser, "#legend") == "PERLOC"
 
 
 @pytest.mark.parametrize(("task", "pair"), [("single_label", None), ("pairs", PAIR)])
@@ -202,7 +198,7 @@ def test_a_text_of_20_000_words_does_not_stop_the_page(made: Made, browser: Chro
     assert answers(browser, made.probabilities("short"))
 
 
-@pytest.mark.parametrize("task", ["single_label", "tags", "odd_word"])
+@pytest.mark.parametrize("task", ["single_label", "tags"])
 def test_a_long_word_is_shown_by_its_beginning(made: Made, browser: Chromium, task: str) -> None:
     show(browser, made.address(task, f"{'ab' * 5000} cat"))
     assert one(browser, "#map") == f"{'ab' * 150}… cat"

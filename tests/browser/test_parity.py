@@ -47,13 +47,14 @@ PAGES: dict[str, tuple[str, dict[str, Any]]] = {
     "eelbert-word-uno": (TAGGER, {"num_labels": 5}),
     "hashformer-md5-add-tiny": (CLASSIFIER, {"num_labels": 4, "problem_type": "multi_label_classification"}),
     "ewe-bert-tiny": (CLASSIFIER, {"num_labels": 1, **WIDE}),
-    "hashformer-lsh-emb1k-base": ("VocablessForPreTraining", {}),
+    "hashformer-lsh-emb1k-base": (TAGGER, {"num_labels": 3}),
     "proformer": (CLASSIFIER, {"num_labels": 2}),
     "ewe-bert-gradient-base": (TAGGER, {"num_labels": 2}),
 }  # fmt: skip
 # Heads and units that no page shows.
 GRAPHS = PAGES | {
     "eelbert-random-mini": ("VocablessForMaskedLM", {}),
+    "hashformer-md5-emb1k-base": ("VocablessForPreTraining", {}),
     "hashformer-lsh-pool-mini": ("VocablessModel", {}),
 }  # fmt: skip
 PAIRS = (ALL_PARTS, "ewe-bert-tiny", "proformer")  # siamese, with token types, and without

@@ -14,7 +14,6 @@ import numpy as np
 from transformers import AutoModelForTokenClassification, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from vocabless import VocablessForPreTraining
-from vocabless.saving.card_heads import CORRUPTIONS
 from vocabless.tokenization.block_coders import Integers
 from vocabless.training.load import is_ours
 from vocabless.training.pretraining.tokens import Draws, TokenObjective
@@ -22,7 +21,7 @@ from vocabless.training.pretraining.tokens import Draws, TokenObjective
 INTACT, SHUFFLED, REPLACED = range(3)
 SHUFFLED_SHARE = 0.1  # of all tokens
 REPLACED_SHARE = 0.1  # of the tokens that are not shuffled
-CLASS_NAMES = dict(enumerate(CORRUPTIONS))
+CLASS_NAMES = {INTACT: "intact", SHUFFLED: "shuffled", REPLACED: "replaced"}
 
 
 @dataclass
