@@ -9,7 +9,6 @@ import { newMessages } from "./model_worker.js";
 const STEP_MS = 60; // a step of the map takes about this long; a new text waits for no longer
 const MOST_MAP_MS = 8000; // the map of a long text ends here, with its first words
 const SHOW_MAP_AFTER_MS = 500; // a map that takes longer is shown in parts
-const HAS_MAP = new Set(["single_label", "multi_label", "regression"]);
 
 /** Loads the classifier of a page; returns its reader, see `createReader`. */
 export async function createReading({ manifest, weights }, send) {
@@ -44,7 +43,7 @@ function createReader(classifier, send) {
     newest = null;
     const [answer] = await classifier.classify([input]);
     send({ input, answer });
-    if (HAS_MAP.has(classifier.manifest.task)) await readMap(answer.units);
+    if (classifier.manifest.task !== "tags") await readMap(answer.units);
     if (!isWarm && !newest) await measureAgain(input);
   }
 

@@ -50,7 +50,7 @@ def build_index(
     """Returns the encoder of a page, a `VocablessModel` and what follows it, and the vectors of at least one passage.
 
     A vector has `dimensions` numbers; None: as many as lose nothing, and with fewer than 32 bits at most
-    `USUAL_DIMENSIONS`. `bits` are those of the weights, see `to_json`; vectors have 32 with 32-bit weights, else 8.
+    `USUAL_DIMENSIONS`. `bits` are those of the weights, see `to_json`, and of the numbers of a vector.
 
     Raises:
         ValueError: the page cannot run the model, its weights are too large, or a vector has fewer dimensions.
@@ -80,13 +80,13 @@ def build_index(
         return session.run([VECTORS], {INPUT: inputs[INPUT].numpy()})[0]
 
     encode = _in_batches(run_page, tokenizer, settings["max_tokens"])
-    vectors, vector_bits = (encode(texts), 32) if bits == 32 else (as_int8(encode(texts)), 8)
+    vectors = encode(texts) if bits == 32 else as_int8(encode(texts))
     share = recall(encode_exactly(queries), exact, encode(queries), vectors[chosen])
     report = (
-        f"vectors of {vectors.shape[1]} {vector_bits}-bit numbers; they and the weights find {100 * share:.1f} % "
+        f"vectors of {vectors.shape[1]} {bits}-bit numbers; they and the weights find {100 * share:.1f} % "
         f"of the ten passages that are nearest with 32 bits ({len(queries)} queries, {len(sample)} passages)"
     )
-    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": vector_bits}
+    manifest = {"tokenizer": settings, "graph": graph, "dimensions": vectors.shape[1], "bits": bits}
     return PassageIndex(manifest, weights, vectors, report, encode)
 
 
