@@ -33,16 +33,18 @@ function verdictOf(manifest, answer) {
   return answer.units.length ? VERDICTS[manifest.task](manifest, answer) : ["–", "Write a text"];
 }
 
+const UNFAMILIAR = "unlike the training texts"; // the reason of the last label, if the classifier rejects
+
 /** Task → (manifest, answer) → the verdict and its figure. */
 const VERDICTS = {
   single_label: ({ labels, rejects }, answer) => {
     const label = likeliest(answer);
     const isRejected = rejects && label === labels.length - 1;
-    return [labels[label], isRejected ? "unlike the training texts" : percent(answer.probabilities[label])];
+    return [labels[label], isRejected ? UNFAMILIAR : percent(answer.probabilities[label])];
   },
-  multi_label: ({ labels }, { label: given }) => [
+  multi_label: ({ labels, rejects }, { label: given }) => [
     given.length ? given.join(", ") : "no label",
-    `${given.length} of ${labels.length} labels`,
+    rejects && given.includes(labels.at(-1)) ? UNFAMILIAR : `${given.length} of ${labels.length - !!rejects} labels`,
   ],
   regression: (_, answer) => [numberText(answer.logits[0]), "predicted number"],
   tags: (_, answer) => {

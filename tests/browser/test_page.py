@@ -300,6 +300,11 @@ def test_a_text_that_is_turned_away_has_its_reason_and_others_a_probability(brow
     browser.open((tmp_path / "page.html").as_uri())
     said = """(rejects, probabilities) => modules["answers.js"].sayVerdict(
       { task: "single_label", labels: ["a", "none of these"], rejects }, { units: [1], probabilities })"""
+    given = """(rejects, label) => modules["answers.js"].sayVerdict(
+      { task: "multi_label", labels: ["a", "b", "none of these"], rejects }, { units: [1], label })"""
     assert browser.call_function(said, True, [0.2, 0.8]) == "none of these, unlike the training texts"
     assert browser.call_function(said, True, [0.8, 0.2]) == "a, 80.0 %"
     assert browser.call_function(said, False, [0.2, 0.8]) == "none of these, 80.0 %"
+    assert browser.call_function(given, True, ["none of these"]) == "none of these, unlike the training texts"
+    assert browser.call_function(given, True, ["a"]) == "a, 1 of 2 labels"
+    assert browser.call_function(given, False, ["a"]) == "a, 1 of 3 labels"
