@@ -9,7 +9,8 @@ import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,9 @@ def versions() -> dict[str, str]:
     """Returns the versions of Python and of the packages that a result depends on."""
     packages = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+version = cache(metadata.version)  # which parses all that a package says of itself
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -15,7 +14,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedTokenizer
 from vocabless import VocablessForSequenceClassification
 from vocabless.saving.model_card import write_card
 from vocabless.saving.record import MISMATCHED, TEST, card_facts, provenance
-from vocabless.saving.run_folder import RESULTS, rows_fingerprint, versions, write_json
+from vocabless.saving.run_folder import RESULTS, rows_fingerprint, version, versions, write_json
 from vocabless.training.finetuning.candidates import HEAD, MEAN, interval
 from vocabless.training.finetuning.fit import Fitted, fit
 from vocabless.training.finetuning.head.head_writing import read_sentence_vector
