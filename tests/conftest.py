@@ -30,13 +30,8 @@ if TYPE_CHECKING:
     from vocabless import VocablessConfig
     from vocabless.variants import Variant
 
-UNSEEN = (
-    "id2label",
-    "label2id",
-    "problem_type",
-    "_name_or_path",
-    "weights_id",
-)  # of a configuration: no graph depends on them
+# Of a configuration: no graph depends on them.
+UNSEEN = ("id2label", "label2id", "problem_type", "classifier_reads_sentences", "_name_or_path", "weights_id")
 EXPORTING = ("browser", "conversion")  # folders of tests that export graphs
 LONG = 100  # seconds; a test with a longer time limit may take minutes
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5

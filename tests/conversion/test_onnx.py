@@ -15,7 +15,6 @@ import torch
 
 from vocabless import VocablessForTokenClassification, load_config, load_tokenizer
 from vocabless.conversion import onnx as verb
-from vocabless.conversion.__main__ import main
 from vocabless.conversion.onnx_export import parity
 from vocabless.conversion.onnx_export.graph import INPUT, embed_distinct, export, session_of
 from vocabless.conversion.onnx_export.settings import inference_settings
@@ -33,12 +32,12 @@ TEXTS = ["The film is a quiet wonder.", "naïve 日本語 हिन्दी �
 
 
 @pytest.fixture(scope="module")
-def exported(random_checkpoint, tmp_path_factory):
+def exported(random_checkpoint, convert, tmp_path_factory):
     """A small classifier, its tokenizer, the folder of its export with --int8, and what the command printed."""
-    source = random_checkpoint("eelbert-word-uno", "VocablessForSequenceClassification")
+    source = random_checkpoint("ewe-bert-word-tiny", "VocablessForSequenceClassification", num_labels=3)
     target = tmp_path_factory.mktemp("exports") / "onnx"
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        main(["onnx", str(source), str(target), "--int8"])
+        convert(["onnx", str(source), str(target), "--int8"])
     return *load_checkpoint(str(source)), target, printed.getvalue()
 
 
@@ -58,7 +57,7 @@ def test_the_command_writes_its_files_and_reports_differences_and_sizes(exported
         assert re.search(rf"^\| {row}", printed, re.M)
     assert (target / "model_int8.onnx").stat().st_size < (target / "model.onnx").stat().st_size
     assert json.loads((target / "inference.json").read_text())["truncation_side"] == "right"
-    tokenizer = load_tokenizer("eelbert-word-uno", truncation_side="left")
+    tokenizer = load_tokenizer("ewe-bert-word-tiny", truncation_side="left")
     assert inference_settings(model, tokenizer)["truncation_side"] == "left"
 
 
@@ -94,7 +93,7 @@ def test_the_program_gives_the_models_probabilities_and_imports_neither_torch_no
     for text, probabilities in zip(TEXTS, OnnxClassifier(target)(TEXTS), strict=True):
         with torch.no_grad():
             logits = model(**tokenizer(text, truncation=True, return_tensors="pt")).logits[0]
-        assert list(probabilities) == ["LABEL_0", "LABEL_1"]
+        assert list(probabilities) == ["LABEL_0", "LABEL_1", "LABEL_2"]
         assert list(probabilities.values()) == pytest.approx(logits.softmax(dim=-1).tolist(), abs=1e-4)
 
 
@@ -114,9 +113,9 @@ def test_a_graph_beside_the_settings_of_another_model_is_refused(exported, tmp_p
     for file in (tmp_path, tmp_path / "model_int8.onnx"):
         with pytest.raises(ValueError, match=r"does not belong to the inference\.json beside it"):
             OnnxClassifier(file)
-    for labels in (["a"], ["a", "b", "c"], ["a", "a"]):
+    for labels in (["a"], ["a", "b", "c", "d"], ["a", "b", "a"]):
         (tmp_path / "inference.json").write_text(json.dumps(settings | {"labels": labels}))
-        with pytest.raises(ValueError, match=r"its labels, .*, are not 2 different names, one for each output"):
+        with pytest.raises(ValueError, match=r"its labels, .*, are not 3 different names, one for each output"):
             OnnxClassifier(tmp_path)
 
 
