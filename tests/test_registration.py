@@ -27,7 +27,7 @@ def test_an_import_and_the_help_of_the_command_need_neither_torch_nor_transforme
     assert printed_by(code).splitlines()[-1] == "set()"
 
 
-@pytest.mark.quick("in-the-middle-of-an-import")  # where ours come first is what each process of these tests does
+@pytest.mark.slow  # by default, each process of these tests has ours first; one of test_predict.py, in the middle
 @pytest.mark.parametrize("imports", [
     pytest.param("import vocabless; {auto}", id="ours-first"),
     pytest.param("{auto}; import vocabless", id="theirs-first"),

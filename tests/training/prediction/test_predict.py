@@ -167,9 +167,20 @@ def with_graph(random_checkpoint, convert, tmp_path_factory):
 
 
 def test_standard_input_is_read_by_a_process_that_says_no_more_than_it_must(model):
-    command = [sys.executable, "-m", "vocabless", "predict", str(model), "-", "--lines", "--format", "jsonl"]
-    done = subprocess.run(command, input="a red cat, Zoë\n\nblue, green\n", capture_output=True, text=True, check=True)
-    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == ["a red cat, Zoë", "", "blue, green"]
+    """In this process our classes are registered in the middle of an import; `test_registration.py` has other ways."""
+    code = """
+import sys
+from vocabless.__main__ import main
+from transformers import pipeline
+from transformers import AutoModelForSequenceClassification
+main(["predict", sys.argv[1], "-", "--lines", "--format", "jsonl"])
+print(type(AutoModelForSequenceClassification.from_pretrained(sys.argv[1])).__module__)
+"""
+    lines, command = "a red cat, Zoë\n\nblue, green\n", [sys.executable, "-c", code, str(model)]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    *rows, module = done.stdout.splitlines()
+    assert [json.loads(row)["text"] for row in rows] == ["a red cat, Zoë", "", "blue, green"]
+    assert module == VocablessForSequenceClassification.__module__ == "vocabless.modeling.modeling_vocabless"
     assert done.stderr == "Rows without a text, which get no label: 1.\n"
 
 
