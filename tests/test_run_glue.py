@@ -199,7 +199,7 @@ def test_a_student_learns_a_teachers_outputs_alone_and_the_card_names_it(tmp_pat
     (tmp_path / "more.txt").write_text("a red house\n\na blue stone\n")
     flags = ["--model_name_or_path", "eelbert-word-uno", "--train_file", public / "colours.parquet", *validation]
     flags += ["--teacher", private / "run" / "{task}" / "seed-42", "--unlabelled", tmp_path / "more.txt"]
-    flags += ["--augment", "1", *learning, "--seeds", "2"]
+    flags += ["--augment", "1", *learning, "--seeds", "2", "--per_device_train_batch_size", "16"]
     folder, one = run(tmp_path / "student", *flags)
     assert folder.name == "seed-43" and sum(sizes) == 96 + 2 + 96 + 24  # once for both seeds
     top = read_results(tmp_path / "student")
