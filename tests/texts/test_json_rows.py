@@ -51,6 +51,7 @@ def test_one_object_with_a_text_or_without_a_table_is_a_row(tmp_path) -> None:
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+@pytest.mark.quick("a.jsonl-False", "a.json-True")
 def test_a_text_beside_values_of_other_types_is_read_as_it_is(name, streaming, tmp_path) -> None:
     texts = ["007", "true", "null", "{}", '"a"', "a", ""]
     for other, text in product([7, True, {"a": [7, {"b": "x"}]}], texts):

@@ -303,6 +303,7 @@ KINDS = {  # kind of problem → header and rows, a metric, and the names of a p
     ("multi_label_classification", False), ("multi_label_classification", True), ("regression", True),
     ("single_label_classification", False),
 ])  # fmt: skip
+@pytest.mark.quick("multi_label_classification-False", "regression-True", "single_label_classification-False")
 def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validated, tune, tmp_path, monkeypatch):
     header, rows, metric, names = KINDS[kind]
     data = write_csv(tmp_path / "mine.csv", rows, header)
