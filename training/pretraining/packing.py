@@ -13,6 +13,7 @@ Ids have the smallest integer type that holds the vocabulary.
 
 import gc
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -73,12 +74,12 @@ class Packing:
         self.is_ours = isinstance(tokenizer, VocablessTokenizer)
         if isinstance(tokenizer, VocablessTokenizer):
             self._pads = tokenizer.packed_block_size > tokenizer.block_size
-            self._target = tokenizer.target_tokenizer if needs_targets else None
+            self._target = _whole(tokenizer.target_tokenizer) if needs_targets else None
             self._subwords = _subwords(tokenizer, self._target)
             special = special_blocks(tokenizer.block_size)[[MASK, CLS, SEP]].astype(np.int16)
         else:
             assert isinstance(tokenizer, PreTrainedTokenizerFast)
-            self._subwords = tokenizer.backend_tokenizer
+            self._subwords = _whole(tokenizer.backend_tokenizer)
             self._target = None
             special = np.array([[tokenizer.mask_token_id], [tokenizer.cls_token_id], [tokenizer.sep_token_id]])
         self.mask, self._cls, self._sep = special
@@ -219,6 +220,15 @@ def _subwords(tokenizer: VocablessTokenizer, target: Tokenizer | None) -> Tokeni
         return None
     subwords: Tokenizer = splitter.tokenizer
     return subwords if target is None or target.get_vocab() == subwords.get_vocab() else None
+
+
+def _whole(tokenizer: Tokenizer | None) -> Tokenizer | None:
+    """Returns a copy of a tokenizer that reads whole texts: many files say that texts are cut and padded."""
+    copied = deepcopy(tokenizer)
+    if copied is not None:
+        copied.no_truncation()
+        copied.no_padding()
+    return copied
 
 
 def _join_ranges(lengths: Integers, indices: Integers) -> Integers:

@@ -103,7 +103,11 @@ def test_a_backtick_between_letters_is_stored_as_the_apostrophe_that_the_tokeniz
 def test_a_subword_is_stored_as_its_id_which_is_its_target_too(is_ours, tmp_path):
     texts = ["the cat sat on the mat. A mat", "a naïve cat", "§ unknown"]
     subword = train_subword(Dataset.from_dict({"text": texts[:1]}), "wordpiece", 60)
+    subword.enable_truncation(3)  # as the file of all-MiniLM-L6-v2 says; a corpus is read whole
+    subword.enable_padding(length=12)
     subword.save(str(tmp_path / "tokenizer.json"))
+    subword.no_truncation()
+    subword.no_padding()
     load = load_tokenizer if is_ours else load_shape_tokenizer
     tokenizer = load("eelbert-tiny" if is_ours else "bert-tiny", tmp_path / "tokenizer.json")
     packing = Packing(tokenizer, True, 100)
