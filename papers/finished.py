@@ -147,7 +147,7 @@ def _plain(value: Any, root: Path) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(_plain(each, root) for each in value)
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(each, root)}" for name, each in value.items()) or "none"
+        return ", ".join(f"{name} {_plain(each, root)}" for name, each in sorted(value.items())) or "none"
     if isinstance(value, float):
         return f"{value:g}"
     return Path(value).name if isinstance(value, str) and _is_local(value, root) else str(value)

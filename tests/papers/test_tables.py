@@ -8,7 +8,7 @@ from datasets import Dataset
 
 import run_glue
 from papers import __main__ as papers
-from papers import eelbert, elementwise, hashformers
+from papers import eelbert, elementwise, hashformers, scratch
 from papers.counts import compression, parameter_figures, size_figures
 from papers.finished import best_of, differences
 from papers.plan import Plan
@@ -168,6 +168,8 @@ def recorded(words, **changed):
     (hashformers.TABLE_1, "BERT-MLM", 1, {"max_steps": 5, "num_train_epochs": 1.0, "max_train_samples": 100},
      ["num_train_epochs is 1, not 5", "max_steps is 5, not -1", "max_train_samples is 100, not None"]),
     (hashformers.TABLE_1, "MD Proj", 1, {"overrides": {"size": "tiny"}}, ["overrides is size tiny, not none"]),
+    (scratch.TABLES[0], "BERT-S+R", 0,
+     {"overrides": {"encoder_options": {"initializer_range": 0.1}, "size": "tiny"}}, []),
     (hashformers.TABLE_1, "MD Proj", 0, {"corpus": ["wikimedia/wikipedia:20231101.en"]},
      ["corpus is wikimedia/wikipedia:20231101.en, not wikimedia/wikipedia:20231101.en, "
       "bookcorpus/bookcorpus@refs/convert/parquet"]),
