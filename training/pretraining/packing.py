@@ -155,12 +155,10 @@ class Packing:
         The blocks are (n, K), or (n,) for a stock tokenizer. Where special tokens mark documents, nothing is added.
         """
         if not self.marks_documents:
-            firsts = np.cumsum(lengths + 2) - lengths - 2
-            places = np.arange(len(blocks)) + np.repeat(firsts - np.cumsum(lengths) + lengths + 1, lengths)
-            tokens, blocks = blocks, np.empty((len(blocks) + 2 * len(lengths), blocks.shape[1]), blocks.dtype)
-            blocks[firsts], blocks[places], blocks[firsts + lengths + 1] = self._cls, tokens, self._sep
-            of_tokens, labels = labels, np.full(len(blocks), IGNORE_INDEX)
-            labels[places] = of_tokens
+            ends = np.cumsum(lengths)
+            places = np.stack([ends - lengths, ends], axis=1).ravel()  # before and behind each sequence
+            blocks = np.insert(blocks, places, [self._cls, self._sep] * len(lengths), axis=0)
+            labels = np.insert(labels, places, IGNORE_INDEX)
         return blocks if self.is_ours else blocks[:, 0], labels
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
