@@ -296,11 +296,8 @@ class LengthGroups(Sampler[int]):
         rng = np.random.default_rng((self._seed, self._epoch))
         order = rng.permutation(len(self._lengths))
         pools = _cut(order, self._batch_size * BATCHES_PER_POOL)
-        batches = [
-            batch
-            for pool in pools
-            for batch in _cut(pool[np.argsort(self._lengths[pool], kind="stable")], self._batch_size)
-        ]
+        by_length = [pool[np.argsort(self._lengths[pool], kind="stable")] for pool in pools]
+        batches = _cut(np.concatenate(by_length), self._batch_size)
         last = [batches.pop()] if len(batches[-1]) < self._batch_size else []  # a short batch would shift the others
         for batch in [*(batches[number] for number in rng.permutation(len(batches))), *last]:
             yield from batch.tolist()
