@@ -247,7 +247,7 @@ class _Checkpoints(TrainerCallback):
         PartialState().wait_for_everyone()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir))
-            mark_whole(folder / f"{PREFIX}{state.global_step}", totals)
+            write_json(folder / f"{PREFIX}{state.global_step}" / WHOLE, totals)
             remove_old_checkpoints(folder, self._limit, state.best_global_step)
 
     def on_evaluate(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
@@ -310,11 +310,6 @@ def _cut(values: Any, size: int) -> list[Any]:
 def list_checkpoints(folder: Path) -> list[Path]:
     """Returns the whole checkpoints of a run by their steps."""
     return sorted((path for path in _checkpoint_folders(folder) if (path / WHOLE).exists()), key=_steps)
-
-
-def mark_whole(checkpoint: Path, totals: dict[str, float]) -> None:
-    """Marks a checkpoint of which every process has written its part."""
-    write_json(checkpoint / WHOLE, totals)
 
 
 def remove_old_checkpoints(folder: Path, limit: int | None, best_steps: int | None) -> None:

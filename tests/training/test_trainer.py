@@ -164,7 +164,7 @@ def test_accumulated_batches_give_the_loss_the_gradient_and_the_weights_of_one(t
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("step", ["_save_scaler", "mark_whole", "remove_old_checkpoints"])
+@pytest.mark.parametrize("step", ["_save_scaler", "write_json", "remove_old_checkpoints"])
 def test_a_run_that_is_killed_while_it_saves_ends_as_one_that_is_not(step, tmp_path):
     whole, half = (training_on(tmp_path / name, save_total_limit=1) for name in ("whole", "half"))
     child = os.fork()
