@@ -43,9 +43,7 @@ class HeldOutTexts(BaseEvaluator):
         super().__init__()
         self._texts, self._targets, self._dimensions = list(texts), unit_vectors(targets), nested_dimensions
 
-    def __call__(
-        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
-    ) -> dict[str, float]:
+    def __call__(self, model: Any, *_: Any, **options: Any) -> dict[str, float]:
         """Returns the loss, which is 1 − cosine, the cosine, the recall, and the recall of short vectors."""
         vectors, targets = _vectors(model, self._texts), self._targets
         cosine = float((vectors * targets).sum(axis=1).mean())
@@ -74,9 +72,7 @@ class ScoredPairs(BaseEvaluator):
         self._texts, self._scores, self._targets = list(texts), scores, unit_vectors(targets)
         self._dimensions = nested_dimensions
 
-    def __call__(
-        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
-    ) -> dict[str, float]:
+    def __call__(self, model: Any, *_: Any, **options: Any) -> dict[str, float]:
         """Returns Spearman's rho of the student, of the teacher, and of the student's short vectors."""
         vectors = _vectors(model, self._texts)
         short = short_vectors(vectors, self._dimensions)
@@ -105,9 +101,7 @@ class Translations(BaseEvaluator):
         self._translations, self._english_of = parallel.translations, parallel.english_of
         self._targets = unit_vectors(targets)
 
-    def __call__(
-        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
-    ) -> dict[str, float]:
+    def __call__(self, model: Any, *_: Any, **options: Any) -> dict[str, float]:
         """Returns the measures of each language, see `LANGUAGE_MEASURES` in `saving/tables.py`, and a mean."""
         vectors, translations = _vectors(model, self._texts), _vectors(model, self._translations)
         measures: dict[str, float] = {}
