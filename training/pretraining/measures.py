@@ -71,8 +71,8 @@ def short_vectors(vectors: Vectors, dimensions: Sequence[int]) -> dict[str, Vect
     return {name: unit_vectors(values) for name, values in short.items()}
 
 
-def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS, index: Vectors | None = None) -> float:
-    """Returns the share of each text's nearest texts, by the teacher's vectors, that the student's queries find.
+def recall(queries: Vectors, targets: Vectors, index: Vectors | None = None) -> float:
+    """Returns the share of each text's ten nearest texts, by the teacher's vectors, that the student's queries find.
 
     The text itself is no neighbour. They search the vectors of `index`; None searches the teacher's, `targets`.
     """
@@ -80,5 +80,5 @@ def recall(queries: Vectors, targets: Vectors, neighbours: int = NEIGHBOURS, ind
     nearest = []
     for similarities in (targets @ targets.T, queries @ index.T):
         np.fill_diagonal(similarities, -np.inf)
-        nearest.append(np.argpartition(-similarities, neighbours, axis=1)[:, :neighbours])
-    return float(np.mean([len({*a} & {*b}) / neighbours for a, b in zip(*nearest, strict=True)]))
+        nearest.append(np.argpartition(-similarities, NEIGHBOURS, axis=1)[:, :NEIGHBOURS])
+    return float(np.mean([len({*a} & {*b}) / NEIGHBOURS for a, b in zip(*nearest, strict=True)]))
