@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import pandas as pd
 import torch
 from torch.nn import functional as F
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
@@ -213,8 +214,7 @@ class Distill(Objective):
         means = groups = None
         if self.centre_teacher:
             names = [ENGLISH] * len(texts) + ([] if parallel is None else [*of_translations])
-            of_name = {name: number for number, name in enumerate(dict.fromkeys(names))}  # English is the first
-            groups = np.fromiter(map(of_name.__getitem__, names), np.int64, len(names))
+            groups, _ = pd.factorize(np.array(names, object))  # English is the first
             means = mean_vectors(columns[1], groups)
         is_ready = not self.misspell_probability
         blocks = ready_blocks(columns[0], tokenizer, self.arguments.max_seq_length) if is_ready else None

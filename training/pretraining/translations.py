@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from datasets import Dataset, Features, Value, concatenate_datasets
 from numpy.typing import NDArray
 
@@ -95,9 +96,8 @@ def read_parallel(files: Sequence[str]) -> ParallelTexts:
     rows = concatenate_datasets([_read(file) for file in files])
     texts, languages, english = (rows[name][:] for name in COLUMNS)
     meanings = [translation or text for text, translation in zip(texts, english, strict=True)]
-    index_of = {meaning: index for index, meaning in enumerate(dict.fromkeys(meanings))}
-    english_of = np.fromiter(map(index_of.__getitem__, meanings), np.int64, len(meanings))
-    return ParallelTexts(rows.select_columns(["text"]), np.array(languages), list(index_of), english_of)
+    english_of, translations = pd.factorize(np.array(meanings, object))
+    return ParallelTexts(rows.select_columns(["text"]), np.array(languages), translations.tolist(), english_of)
 
 
 def _read(file: str) -> Dataset:
