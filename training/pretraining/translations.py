@@ -72,16 +72,13 @@ class ParallelTexts(NamedTuple):
         return self.select(np.flatnonzero(~held_out)), self.select(np.flatnonzero(held_out))
 
     def at_most(self, number: int, seed: int) -> "ParallelTexts":
-        """Returns random texts of each language, at most `number`; 0 takes all.
-
-        No two of one language have the same translation.
-        """
+        """Returns random texts of each language, at most `number`, no two with the same translation."""
         order = np.random.default_rng(seed).permutation(len(self))
         chosen = []
         for language in np.unique(self.languages):
             rows = order[self.languages[order] == language]
             first = np.sort(np.unique(self.english_of[rows], return_index=True)[1])
-            chosen.append(rows[first][: number or None])
+            chosen.append(rows[first][:number])
         return self.select(np.concatenate(chosen))
 
 
