@@ -37,7 +37,7 @@ from vocabless.training.pretraining.teacher import (
     with_translations,
 )
 from vocabless.training.pretraining.translations import ParallelTexts, read_parallel, repeated, sample_languages
-from vocabless.training.pretraining.vector_texts import VectorTexts, mean_vectors, ready_blocks, token_counter
+from vocabless.training.pretraining.vector_texts import VectorTexts, ready_blocks, token_counter
 from vocabless.training.run import Results, Trained
 from vocabless.training.script import ANY_SIZE, SHARE, ScriptTrainingArguments, flag
 from vocabless.training.trainer import ResumableTrainer
@@ -211,16 +211,13 @@ class Distill(Objective):
             number = max(len(texts), round(len(drawn) * CORPUS_SHARE / (1 - CORPUS_SHARE)))
             of_corpus = repeated(np.arange(len(texts)), number, np.random.default_rng(seed))
             rows = np.concatenate([of_corpus, len(texts) + drawn])
-        means = groups = None
+        groups = None
         if self.centre_teacher:
             names = [ENGLISH] * len(texts) + ([] if parallel is None else [*of_translations])
             groups, _ = pd.factorize(np.array(names, object))  # English is the first
-            means = mean_vectors(columns[1], groups)
         is_ready = not self.misspell_probability
         blocks = ready_blocks(columns[0], tokenizer, self.arguments.max_seq_length) if is_ready else None
-        return VectorTexts(
-            *columns, token_counter(tokenizer), rows, means, groups, self.misspell_probability, seed, blocks
-        )
+        return VectorTexts(*columns, token_counter(tokenizer), rows, groups, self.misspell_probability, seed, blocks)
 
     def config_options(self, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
         """Returns that heads read the mean of the states, and that the states have embeddings, see `--last_stage`."""

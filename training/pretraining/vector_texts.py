@@ -81,8 +81,7 @@ class VectorTexts(TrainerCallback):
         targets: (n,) the row in `vectors` of each text.
         length_of: returns the length of each text of a list, in any unit.
         rows: (examples,) the row in `texts` of each example; None takes each text once.
-        means: (groups, vector size) taken from the vectors of length 1, see `mean_vectors`; None changes no vector.
-        groups: (n,) the row in `means` of each vector; None takes the first for all.
+        groups: (n,) the group of each vector, whose mean is taken from it, see `mean_vectors`; None takes nothing.
         misspell_probability: share of the words that the student reads misspelt, 0–1. Each epoch has other ones.
         seed: source of all randomness, with the epoch and the number of the example.
         blocks: n rows, see `ready_blocks`; None gives the texts themselves. Misspelt texts have none.
@@ -95,7 +94,6 @@ class VectorTexts(TrainerCallback):
         targets: NDArray[np.int64],
         length_of: Callable[[list[str]], list[int]],
         rows: NDArray[np.int64] | None = None,
-        means: NDArray[np.float32] | None = None,
         groups: NDArray[np.int64] | None = None,
         misspell_probability: float = 0.0,
         seed: int = 0,
@@ -106,8 +104,8 @@ class VectorTexts(TrainerCallback):
         self._blocks = None if blocks is None else blocks.with_format("arrow")
         self._targets = targets
         self._rows = np.arange(len(texts)) if rows is None else rows
-        self.means = means
-        self._groups = np.zeros(len(vectors), np.int64) if groups is None else groups
+        self._groups = groups
+        self.means = None if groups is None else mean_vectors(vectors, groups)  # (groups, vector size)
         self._misspell_probability = misspell_probability
         self._seed = seed
         self._epoch = 0
@@ -125,7 +123,7 @@ class VectorTexts(TrainerCallback):
         targets = self._targets[rows]
         numbers = self._vectors[targets]["vector"].combine_chunks().flatten().to_numpy()
         vectors = numbers.reshape(len(targets), -1).astype(np.float32)
-        if self.means is not None:
+        if self.means is not None and self._groups is not None:
             vectors = unit_vectors(vectors) - self.means[self._groups[targets]]
         labels = list(torch.from_numpy(vectors))
         if self._blocks is not None:
