@@ -37,8 +37,7 @@ from vocabless.training.finetuning.tasks.arguments import (
 )
 from vocabless.training.load import split_revision
 from vocabless.training.prediction import predict
-from vocabless.training.process import prepare_process
-from vocabless.training.run import Results
+from vocabless.training.run import Results, prepare_process
 from vocabless.training.run import run as train_and_save
 from vocabless.training.script import ScriptParser, fingerprint
 

@@ -17,8 +17,7 @@ from vocabless.exit_with_message import exit_launched_process, exit_with_message
 from vocabless.saving.uploads import check_run_upload
 from vocabless.training.pretraining.command_line import PROGRAM, parse_command_line
 from vocabless.training.pretraining.objective import Objective
-from vocabless.training.process import prepare_process
-from vocabless.training.run import dry_run, run
+from vocabless.training.run import dry_run, prepare_process, run
 
 
 def main(argv: list[str] | None = None) -> None:

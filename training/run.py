@@ -1,5 +1,8 @@
-"""A run of a script: its base class, its way from the locked folder to the checkpoint, and a trial of it."""
+"""A run of a script: its base class, its process, its way from the locked folder to the checkpoint, a trial of it."""
 
+import atexit
+import logging
+import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
@@ -13,7 +16,9 @@ from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import SaveStrategy
+from transformers.utils import logging as transformers_logging
 
+from vocabless.disk_errors import existing_folder
 from vocabless.public_names import without_paths
 from vocabless.saving.checkpoint import loads_without_package, save_checkpoint
 from vocabless.saving.model_card import write_card
@@ -81,6 +86,23 @@ class Run(ABC):
     @abstractmethod
     def summary(self, results: Results) -> str:
         """Returns the text that a script prints at the end of a run."""
+
+
+def prepare_process(training: ScriptTrainingArguments) -> None:
+    """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub.
+
+    If nothing can be written into the cache of `datasets`, a temporary folder takes its place.
+    """
+    if not os.access(existing_folder(Path(datasets.config.HF_DATASETS_CACHE)), os.W_OK):
+        datasets.config.HF_DATASETS_CACHE = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, datasets.config.HF_DATASETS_CACHE, ignore_errors=True)
+    if training.disable_tqdm:
+        datasets.disable_progress_bars()
+        transformers_logging.disable_progress_bar()
+    else:
+        datasets.enable_progress_bars()
+        transformers_logging.enable_progress_bar()
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def run(task: Run, repository: str | None = None) -> Outcome:

@@ -28,7 +28,7 @@ def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | Non
     if not any(getattr(each, "errno", None) in _FULL_NUMBERS or _FULL.search(str(each)) for each in chain):
         return None
     named = [str(each.filename) for each in chain if isinstance(each, OSError) and each.filename]
-    folders = [_existing(Path(path)) for path in named or _written_by(words)]
+    folders = [existing_folder(Path(path)) for path in named or _written_by(words)]
     folder = min(folders, key=lambda path: shutil.disk_usage(path).free)
     free = shutil.disk_usage(folder).free
     return (
@@ -39,13 +39,18 @@ def describe_disk_error(error: BaseException, words: Sequence[str]) -> str | Non
 
 def check_space(folder: Path, needed: int, what: str) -> None:
     """Raises ValueError if the disk of a folder has less free space than `needed` bytes for `what`."""
-    free = shutil.disk_usage(_existing(folder)).free
+    free = shutil.disk_usage(existing_folder(folder)).free
     folder = folder.parent if folder.name.startswith(UNFINISHED) else folder  # the one that the user named
     if free < needed:
         raise ValueError(
             f"the disk of {str(folder)!r} has {_size(free)} free, but {_size(needed)} are needed for {what}; free some "
             "space, or give a folder on another disk."
         )
+
+
+def existing_folder(path: Path) -> Path:
+    """Returns the nearest folder of a path that exists."""
+    return next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -64,11 +69,6 @@ def _written_by(words: Sequence[str]) -> list[str]:
     caches.append(getattr(modules["huggingface_hub.constants"], "HF_HUB_CACHE", None))
     paths = [word for word in words if not word.startswith("-")]
     return [*paths, os.getcwd(), tempfile.gettempdir(), *(str(cache) for cache in caches if cache)]
-
-
-def _existing(path: Path) -> Path:
-    """Returns the nearest folder of a path that exists."""
-    return next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
 
 
 def _size(size: int) -> str:

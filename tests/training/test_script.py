@@ -15,7 +15,7 @@ import run_pretraining
 from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, GlueTrainingArguments
 from vocabless.training.pretraining.arguments import PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.command_line import OBJECTIVES, parse_command_line
-from vocabless.training.process import prepare_process
+from vocabless.training.run import prepare_process
 from vocabless.training.script import (
     COUNT,
     POSITIVE,
