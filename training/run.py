@@ -89,7 +89,7 @@ class Run(ABC):
 
 
 def prepare_process(training: ScriptTrainingArguments) -> None:
-    """Shows progress bars, unless `--disable_tqdm` hides them, and no line for each request to the Hub.
+    """Hides progress bars with `--disable_tqdm`, and in any case the lines for requests to the Hub.
 
     If nothing can be written into the cache of `datasets`, a temporary folder takes its place.
     """
@@ -99,9 +99,6 @@ def prepare_process(training: ScriptTrainingArguments) -> None:
     if training.disable_tqdm:
         datasets.disable_progress_bars()
         transformers_logging.disable_progress_bar()
-    else:
-        datasets.enable_progress_bars()
-        transformers_logging.enable_progress_bar()
     logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
