@@ -56,7 +56,7 @@ def check_upload(repo_id: str, token: str | None = None, replace: bool = True, r
         ValueError: the id is not valid, the token is missing, the Hub cannot be reached, or the repository holds files.
     """
     api = HfApi(token=token)
-    with _readable_errors(api, repo_id, "hub" if repo_type == "model" else repo_type):
+    with _readable_errors(api, repo_id, repo_type):
         validate_repo_id(repo_id)
         user = api.whoami()["name"]
         full_id = repo_id if "/" in repo_id else f"{user}/{repo_id}"
@@ -105,14 +105,14 @@ def upload(
         options: Any = {"commit_message": message, "revision": branch, "repo_type": repo_type}
         return str(api.create_commit(repo_id, operations, **options).oid)
 
-    with _readable_errors(api, repo_id, "hub" if repo_type == "model" else repo_type):
+    with _readable_errors(api, repo_id, repo_type):
         sdk = "static" if repo_type == "space" else None
         url = api.create_repo(repo_id, repo_type=repo_type, space_sdk=sdk, private=private, exist_ok=True)
         if branch != "main":
             api.create_branch(repo_id, branch=branch, exist_ok=True)
         revision = commit(names, message)
     if CARD in names and REPOSITORY_PLACEHOLDER in card.read_text(encoding="utf-8"):
-        with _readable_errors(api, repo_id, flags="--push --exist_ok"):
+        with _readable_errors(api, repo_id, repo_type, flags="--push --exist_ok"):
             commit([CARD], PIN_MESSAGE, revision)
     return f"{url} at the revision {revision}"
 
@@ -149,10 +149,10 @@ def _uploaded_files(folder: Path, patterns: Sequence[str] = UPLOADED_FILES) -> l
 
 
 @contextmanager
-def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub", flags: str = "--push") -> Iterator[None]:
+def _readable_errors(api: HfApi, repo_id: str, repo_type: str, flags: str = "--push") -> Iterator[None]:
     """Turns the errors of huggingface_hub into a `ValueError` of one sentence that says what failed and what to do.
 
-    `verb` is the verb of `vocabless.conversion` that uploads again, with `flags`.
+    `flags` are those of the verb of `vocabless.conversion` that uploads again.
     """
     try:
         yield
@@ -171,6 +171,6 @@ def _readable_errors(api: HfApi, repo_id: str, verb: str = "hub", flags: str = "
             problem = (
                 f"the upload to {repo_id!r} at {api.endpoint} failed ({first_line(error)}); your files are unchanged: "
                 "check the network and HF_HUB_OFFLINE, then run "
-                f"vocabless {verb} FOLDER {repo_id} {flags}."
+                f"vocabless {'hub' if repo_type == 'model' else repo_type} FOLDER {repo_id} {flags}."
             )
         raise ValueError(problem) from error
