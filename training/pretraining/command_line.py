@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabless.texts.subwords_and_ngrams import check_has_features, has_features
+from vocabless.training.load import is_checkpoint
 from vocabless.training.pretraining.arguments import DEFAULT_VARIANT, PretrainingArguments, PretrainingTrainingArguments
 from vocabless.training.pretraining.distill import Distill
 from vocabless.training.pretraining.masked_lm import MaskedLM
@@ -41,6 +42,8 @@ def parse_command_line(argv: Sequence[str] | None, description: str | None = Non
             f"--variant {arguments.variant} has fresh weights and --model_name_or_path {source} trained ones; "
             "give one of them."
         )
+    elif not is_checkpoint(source):
+        raise ValueError(f"{source} has no weights to begin from; give --variant {source} for fresh ones.")
     _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if source is None else f'{Path(source).name}-continued'}"

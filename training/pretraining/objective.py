@@ -14,7 +14,7 @@ from vocabless.public_names import without_path
 from vocabless.saving.record import held_out_metrics, provenance
 from vocabless.saving.stock_models import longest_sequence
 from vocabless.stock_shapes import StockShape
-from vocabless.training.load import Corpus, Head, check_overrides, is_checkpoint, is_ours, load, load_checkpoint_config
+from vocabless.training.load import Corpus, Head, check_overrides, is_ours, load, load_checkpoint_config
 from vocabless.training.pretraining.arguments import PretrainingArguments
 from vocabless.training.pretraining.run_text import Documents, documents_fingerprint, load_documents
 from vocabless.training.run import Results, Run, Trained
@@ -158,7 +158,6 @@ def load_model(
         model, tokenizer, _ = load(shape, head, corpus, subword, arguments.ngrams)
     else:
         check_overrides(source, arguments.overrides)
-        _config_of(source)
         model, tokenizer, _ = load(source, head, corpus, subword)
         _check_stock_tokenizer(source, tokenizer)
         _check_length(arguments, source, longest_sequence(model, tokenizer))
@@ -174,17 +173,11 @@ def objective_of_checkpoint(source: str) -> str | None:
     Raises:
         ValueError: the configuration cannot be loaded.
     """
-    config = _config_of(source)
+    config = load_checkpoint_config(source)
     if not is_ours(config):
         return STOCK_OBJECTIVE
     variant = VARIANTS.get(str(getattr(config, "variant", None)))
     return variant.objective if variant else None
-
-
-def _config_of(source: str) -> PreTrainedConfig:
-    if not is_checkpoint(source):
-        raise ValueError(f"{source} has no weights to begin from; give --variant {source} for fresh ones.")
-    return load_checkpoint_config(source)
 
 
 def _check_length(arguments: PretrainingArguments, name: str, limit: int) -> None:
