@@ -47,12 +47,11 @@ def parse_command_line(argv: Sequence[str] | None, description: str | None = Non
     _check_ngrams(arguments, parser.recipe)
     if training.output_dir is None:
         training.output_dir = f"runs/{arguments.variant if source is None else f'{Path(source).name}-continued'}"
-    requested = (objective.name for objective in objectives if objective.requested_by_flags)
-    name = arguments.objective or next(requested, None)
+    named: dict[str, Any] = {objective.name: objective for objective in objectives}
+    name = arguments.objective or (None if named[Distill.name].teacher is None else Distill.name)
     if name is None:
         name = objective_of_checkpoint(source) if source is not None else arguments.shape.objective
-    named: dict[str, Objective] = {objective.name: objective for objective in objectives}
-    objective = named.get(name or DEFAULT_OBJECTIVE)
+    objective: Objective | None = named.get(name or DEFAULT_OBJECTIVE)
     if objective is None:
         raise ValueError(f"unknown objective {name!r}; choose one of {', '.join(OBJECTIVES)}.")
     if training.metric_for_best_model not in (None, *objective.measures):

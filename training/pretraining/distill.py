@@ -99,11 +99,6 @@ class Distill(Objective):
         "checkpoint keeps that of --corpus.",
     )
 
-    @property
-    def requested_by_flags(self) -> bool:
-        """Whether there is a teacher."""
-        return self.teacher is not None
-
     def set_arguments(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> None:
         """See `Objective.set_arguments`. The teacher embeds no more texts than the steps read.
 

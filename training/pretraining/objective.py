@@ -52,11 +52,6 @@ class Objective(Run):
     def __post_init__(self) -> None:
         check_limits(self)
 
-    @property
-    def requested_by_flags(self) -> bool:
-        """Whether its flags say that it is wanted, without `--objective`."""
-        return False
-
     def set_arguments(self, arguments: PretrainingArguments, training: ScriptTrainingArguments) -> None:
         """Sets the other arguments of the run, on which those of the objective may depend."""
         self.arguments, self.training = arguments, training
