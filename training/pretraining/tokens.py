@@ -109,7 +109,7 @@ class TokenObjective(Objective):
             held_out = held_out.select(places.astype(int))
         options = mixed, packing, self, seed
         train: Any = PretrainingStream(*options, rank) if arguments.streaming else PretrainingDataset(*options)
-        evaluated = PretrainingDataset(held_out, packing, self, seed + 1)
+        evaluated = PretrainingDataset(held_out, packing, self, (seed + 1) % 2**32)
         return Examples(train, evaluated)
 
     def build_trainer(
@@ -241,8 +241,7 @@ class PretrainingDataset(torch.utils.data.Dataset[dict[str, Any]]):
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        seed = [self.seed % 2**32, *([self.seed >> 32] if self.seed >> 32 else [])]
-        keys = np.array([[*seed, self.epoch, index] for index in indices], np.uint32)  # as tuples they take longer
+        keys = np.array([[self.seed, self.epoch, index] for index in indices], np.uint32)  # tuples would take longer
         rngs = [np.random.default_rng(key) for key in keys]
         donors = [int(rng.integers(len(self.sequences))) for rng in rngs]
         rows = self.sequences[[*indices, *donors]]  # one read for the whole batch

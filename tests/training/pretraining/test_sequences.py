@@ -199,21 +199,20 @@ def plain_corruption(objective, blocks, targets, donors, mask, rng):
     return corrupted, labels
 
 
-@pytest.mark.parametrize("seed", [5, 2**32 + 5])
 @pytest.mark.parametrize("objective", [ShuffleRandom(), MaskedLM()], ids=["shuffle-random", "mlm"])
 @pytest.mark.parametrize("variant", ["eelbert-tiny", "ewe-bert-word-tiny", "bert-tiny"])
-def test_a_batch_is_what_plain_python_makes_of_each_sequence_alone(variant, objective, seed, subword):
+def test_a_batch_is_what_plain_python_makes_of_each_sequence_alone(variant, objective, subword):
     load = load_shape_tokenizer if variant == "bert-tiny" else load_tokenizer
     files = (subword,) if "word" not in variant else ()
     tokenizer = load(variant, *files) if files or objective.name != "mlm" else load(variant, target=subword)
     packing = Packing(tokenizer, objective.needs_targets, 40)
-    data = PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed)
+    data = PretrainingDataset(packing.prepare(DOCUMENTS), packing, objective, seed=5)
     data.set_epoch(3)
     indices = [len(data) - 1, 0, 7, 3]  # the last one is short
     batch = TokenCollator(tokenizer)(data.__getitems__(indices))
     sequences = data.sequences.with_format(None)
     for row, index in enumerate(indices):
-        rng = np.random.default_rng((seed, 3, index))
+        rng = np.random.default_rng((5, 3, index))
         donor = int(rng.integers(len(data)))
         blocks, targets = packing.read(sequences[index])
         donors = packing.vocabulary if objective.needs_targets and files else packing.read(sequences[donor])[0]
