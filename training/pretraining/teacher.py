@@ -87,13 +87,12 @@ class SentenceTeacher:
 
 
 def add_vectors(texts: Dataset, teacher: SentenceTeacher) -> Dataset:
-    """Returns the texts with the teacher's vectors: columns `text` and `vector`, float16, memory-mapped.
+    """Returns texts, the column `text`, with the teacher's vectors: one more column `vector`, float16, memory-mapped.
 
     Raises:
         ValueError: the teacher gives a text NaN or a number that float16 does not hold.
     """
-    table = texts.select_columns(["text"])
-    return add_outputs(table, "vector", teacher.embed, TEXTS_PER_CALL, teacher.fingerprint, "Teacher's vectors")
+    return add_outputs(texts, "vector", teacher.embed, TEXTS_PER_CALL, teacher.fingerprint, "Teacher's vectors")
 
 
 def vectors_of(texts: Sequence[str], teacher: SentenceTeacher) -> NDArray[np.float16]:
