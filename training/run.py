@@ -131,12 +131,12 @@ def run(task: Run, repository: str | None = None) -> Outcome:
         for path in (path for pattern in task.left_overs for path in folder.glob(pattern)) if is_main else ():
             shutil.rmtree(path)
         results = task.complete(results)
-        last = ""
+        notes = []
         if results.get("loads_without_package_bit_equal"):
-            last = f"Loaded {folder} in a process without vocabless: outputs are bit-equal."
+            notes.append(f"Loaded {folder} in a process without vocabless: outputs are bit-equal.")
         if repository is not None:
-            last += f"\nUploaded to {upload_run(folder, repository, training)}."
-    return Outcome(results, "\n".join(filter(None, [first, task.summary(results), last.strip()])))
+            notes.append(f"Uploaded to {upload_run(folder, repository, training)}.")
+    return Outcome(results, "\n".join(filter(None, [first, task.summary(results), *notes])))
 
 
 def dry_run(task: Run) -> Outcome:
