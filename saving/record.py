@@ -122,16 +122,16 @@ def read_card_facts(source: str) -> CardFacts:
 def card_facts(results: Mapping[str, Any]) -> CardFacts:
     """Returns what the card says, from the content of a `results.json`."""
     if "constant_baselines" in results:
-        facts = _fine_tuned(results)
+        of_kind = _fine_tuned(results)
     elif "objective" in results:
-        facts = _pre_trained(results)
+        of_kind = _pre_trained(results)
     else:
         return UNKNOWN_TRAINING
     arguments = results["arguments"]
-    facts |= {"learning_rate": arguments["learning_rate"], "length": arguments["max_seq_length"]}
-    facts = {field.name: results[field.name] for field in fields(CardFacts) if field.name in results} | facts
-    facts = {"seed": arguments.get("seed")} | facts
-    return CardFacts(**facts | results.get("about", {}))  # what a person added replaces what the run recorded
+    given = {"learning_rate": arguments["learning_rate"], "length": arguments["max_seq_length"]}
+    given["seed"] = arguments.get("seed")  # a command of several seeds records that of each run
+    recorded = {field.name: results[field.name] for field in fields(CardFacts) if field.name in results}
+    return CardFacts(**given | recorded | of_kind | results.get("about", {}))  # the last is what a person added
 
 
 def provenance(start: str, from_scratch: bool) -> dict[str, Any]:
