@@ -33,8 +33,8 @@ def sentence_student(
     tokenizer: PreTrainedTokenizerBase,
     vector_size: int,
     max_length: int,
-    dense: dict[str, Tensor] | None = None,
-    first_size: int | None = None,
+    dense: dict[str, Tensor],
+    first_size: int,
 ) -> Any:
     """Returns a SentenceTransformer, an encoder whose mean states go through a dense layer into a teacher's space.
 
@@ -44,7 +44,7 @@ def sentence_student(
         vector_size: numbers in a vector of the teacher.
         max_length: tokens of a text; the rest is cut off.
         dense: weights for the dense layer; they count only if they have its shapes.
-        first_size: inputs of a fresh dense layer whose weights are not 0; None is all.
+        first_size: inputs of a fresh dense layer whose weights are not 0, at most the hidden size.
     """
     with tempfile.TemporaryDirectory() as folder:  # from which alone a Transformer can be made
         model.config.save_pretrained(folder)
@@ -54,9 +54,9 @@ def sentence_student(
     transformer.model = model
     hidden_size = int(model.config.hidden_size)
     layer: Any = Dense(hidden_size, vector_size, activation_function=nn.Identity())
-    nn.init.zeros_(layer.linear.weight[:, first_size or hidden_size :])
+    nn.init.zeros_(layer.linear.weight[:, first_size:])
     shapes = {name: weight.shape for name, weight in layer.linear.state_dict().items()}
-    if dense and {name: weight.shape for name, weight in dense.items()} == shapes:
+    if {name: weight.shape for name, weight in dense.items()} == shapes:
         layer.linear.load_state_dict(dense)
     # A vector of bfloat16 would be too coarse.
     transformer.register_forward_hook(_with_float_states)

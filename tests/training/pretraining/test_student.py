@@ -49,7 +49,7 @@ def divergence(vectors, targets) -> float:
 def student(shrink):
     torch.manual_seed(0)
     model, tokenizer = VocablessModel(shrink(load_config("hashgram-tiny"))), load_tokenizer("hashgram-tiny")
-    return sentence_student(model, tokenizer, 6, 16).eval()
+    return sentence_student(model, tokenizer, 6, 16, {}, model.config.hidden_size).eval()
 
 
 class Known:
