@@ -130,9 +130,8 @@ def check_run_upload(training: Any, name: str, runs: Sequence[str] = ("",)) -> l
     if strategy != "end":
         raise ValueError(f"--hub_strategy {strategy} would upload unfinished runs; leave it out.")
     if training.hub_model_id and len(runs) == 1:
-        ids = [training.hub_model_id]
-    else:
-        ids = ["-".join(filter(None, (training.hub_model_id or name, run))) for run in runs]
+        runs = [""]
+    ids = ["-".join(filter(None, (training.hub_model_id or name, run))) for run in runs]
     return [check_upload(repo_id, training.hub_token) for repo_id in ids]
 
 
