@@ -76,8 +76,7 @@ class Run(ABC):
 
     def save(self, trained: Trained) -> None:
         """Writes the checkpoint into the folder of the run."""
-        assert isinstance(trained.module, PreTrainedModel)
-        save_checkpoint(trained.module, trained.tokenizer, self.folder, trained.weights)
+        save_checkpoint(trained.model, trained.tokenizer, self.folder, trained.weights)
 
     def complete(self, results: Results) -> Results:
         """Returns the results of a finished run with what this command measures and an earlier one did not."""
