@@ -23,7 +23,6 @@ from vocabless.training.finetuning.rows.held_out import limited
 from vocabless.training.finetuning.rows.second_look import SECOND_LOOK, write_second_look
 from vocabless.training.finetuning.rows.sources import load_own_data
 from vocabless.training.finetuning.tasks.arguments import (
-    FOLDS_FOLDER,
     DataArguments,
     GlueArguments,
     GlueTrainingArguments,
@@ -33,6 +32,7 @@ from vocabless.training.finetuning.tasks.data import TaskData
 from vocabless.training.finetuning.tasks.label_scores import predict_splits
 from vocabless.training.finetuning.tasks.metrics import Scores
 from vocabless.training.finetuning.trainers.teacher import distill_task, with_unlabelled
+from vocabless.training.finetuning.tuning import FOLDS_FOLDER
 from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
 from vocabless.training.script import fingerprint

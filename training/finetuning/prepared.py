@@ -35,7 +35,6 @@ class Prepared:
     length: int  # tokens of a training row, at most
     arguments: GlueArguments
     training: GlueTrainingArguments
-    fold_training: GlueTrainingArguments  # of a model that learns without a fold
     are_epochs_given: bool  # by the user
     has_first_head: bool  # before training, a head is fitted to the frozen encoder
     epsilon: float  # of adversarial training, see `adversarial_loss`; 0 is none
@@ -107,7 +106,6 @@ def prepare(
     validation_rows = {suffix: encode(examples, data.problem, tokenizer, length) for suffix, examples in apart.items()}
     tokens = sum(len(row["input_ids"]) for row in rows) if has_first_head else None
     training_of_run = training.arguments_of_run(data, arguments.eval_steps.get(data.name), tokens)
-    fold_training = training_of_run.for_folds()
     patience = arguments.early_stopping_patience
     patience = default_patience(float(training_of_run.num_train_epochs or 0)) if patience is None else patience
     arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
@@ -121,7 +119,6 @@ def prepare(
         length=trained_length,
         arguments=arguments,
         training=training_of_run,
-        fold_training=fold_training,
         are_epochs_given=training.num_train_epochs is not None,
         has_first_head=has_first_head,
         epsilon=EPSILON if has_first_head and arguments.teacher is None else 0.0,

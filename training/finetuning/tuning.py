@@ -11,18 +11,21 @@ import torch
 from tqdm.auto import tqdm
 from transformers import EarlyStoppingCallback, PreTrainedModel
 from transformers.trainer_callback import ProgressCallback
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from vocabless.training.finetuning.candidates import HEAD, MEAN, TRAINED, Candidate, log_scores, on_folds, simplest
 from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.head.head_writing import write_head
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import folds_to_train, with_folds
+from vocabless.training.finetuning.tasks.arguments import GlueTrainingArguments
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.metrics import Scores
 from vocabless.training.finetuning.trainers.task_trainer import TaskTrainer
 from vocabless.training.trainer import LossBar, ResumableTrainer, logits_only
 
+FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 # Takes the training rows, and what encodes further texts; returns all rows to learn, and facts for `results.json`.
 Teach = Callable[[EncodedRows, Callable[[Examples], EncodedRows]], tuple[EncodedRows, dict[str, Any]]]
 
@@ -50,10 +53,11 @@ def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, l
     with `mean_model` of the weights as `MEAN`. If the number of epochs is free and neither gains anything on the first
     fold, this is the only one. The logits of a finished fold are kept, so a run that was killed loses one fold.
     """
-    folds, training = prepared.folds[: folds_to_train(len(prepared.rows))], copy.copy(prepared.fold_training)
-    folder, is_one = Path(str(training.output_dir)), len(folds) == 1
-    folder.mkdir(parents=True, exist_ok=True)
+    folds = prepared.folds[: folds_to_train(len(prepared.rows))]
+    is_one, training = len(folds) == 1, fold_arguments(prepared.training)
     training.disable_tqdm = bool(training.disable_tqdm) or not is_one
+    folder = Path(str(training.output_dir))
+    folder.mkdir(parents=True, exist_ok=True)
     may_stop = not (is_one or head is None or prepared.are_epochs_given)
     scored: list[Sequence[TextLogits]] = []
     for fold in tqdm(folds, desc="Cross-validation", disable=bool(prepared.training.disable_tqdm) or is_one):
@@ -68,6 +72,16 @@ def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, l
             break
     log_scores(prepared, candidates)
     return data, candidates
+
+
+def fold_arguments(training: GlueTrainingArguments) -> GlueTrainingArguments:
+    """Returns a copy that neither evaluates, predicts, logs nor saves; its folder is `FOLDS_FOLDER`."""
+    training = copy.copy(training)
+    training.output_dir = str(Path(str(training.output_dir)) / FOLDS_FOLDER)
+    training.report_to, training.do_predict = [], False
+    training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
+    training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
+    return training
 
 
 def _tune_without(

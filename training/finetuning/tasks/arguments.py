@@ -9,7 +9,6 @@ import copy
 import json
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
@@ -33,7 +32,6 @@ from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
 
 NONE_OF_THESE = "none of these"  # the answer for texts that no label fits
 MOST_REJECTED = 0.5  # of texts with a label
-FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 EPOCHS, PATIENCE = 5, 2  # at most, for data sets with enough rows
 MIN_STEPS = 600  # optimizer steps
 BATCH_SIZE, BATCH_SIZE_AFTER_HEAD = 32, 16
@@ -251,15 +249,6 @@ class GlueTrainingArguments(ScriptTrainingArguments):
             training.eval_steps = training.save_steps = eval_steps
         if task.is_cross_validated:
             training.eval_strategy, training.load_best_model_at_end = IntervalStrategy.NO, False
-        return training
-
-    def for_folds(self) -> "GlueTrainingArguments":
-        """Returns a copy that neither evaluates, predicts, logs nor saves; its folder is `FOLDS_FOLDER`."""
-        training = copy.copy(self)
-        training.output_dir = str(Path(str(self.output_dir)) / FOLDS_FOLDER)
-        training.report_to, training.do_predict = [], False
-        training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
-        training.save_strategy, training.load_best_model_at_end = SaveStrategy.NO, False
         return training
 
 
