@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
-from transformers import DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import DataCollatorWithPadding, PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
 from vocabless.training.finetuning.rows.held_out import training_folds
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
-from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode
+from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode, shorten
 from vocabless.training.finetuning.tasks.problems import Problem, Regression
 from vocabless.training.load import Loaded, is_checkpoint
 
@@ -28,7 +28,6 @@ class Prepared:
 
     data: TaskData
     model: PreTrainedModel  # copies of it are trained
-    tokenizer: PreTrainedTokenizerBase
     rows: EncodedRows  # to train on
     folds: list[Rows]  # of these rows
     validation_rows: Mapping[str, EncodedRows]  # suffix → rows; empty if folds are scored
@@ -54,7 +53,7 @@ class Prepared:
 
     def encode(self, examples: Examples) -> EncodedRows:
         """Returns the token ids of further texts to train on."""
-        return encode(examples, self.data.problem, self.tokenizer, self.length)
+        return encode(examples, self.data.problem, self.collator.tokenizer, self.length)
 
 
 def takes_first_head(loaded: Loaded, problem: Problem, arguments: GlueArguments) -> bool:
@@ -96,9 +95,7 @@ def prepare(
         mistake = "--num_train_epochs 0 fits the head of an encoder of ours without one"
         raise ValueError(f"{mistake}, which {arguments.model_name_or_path!r} is not; leave it out.")
     tokenizer = loaded.tokenizer
-    rows, trained_length, length, sentence = encode_training_rows(data, loaded, arguments)
-    if sentence:
-        log(sentence)
+    rows, trained_length, length = encode_training_rows(data, loaded, arguments, log)
     if isinstance(tokenizer, VocablessTokenizer):
         tokenizer.model_max_length = length  # for pipelines, ONNX and page
         tokenizer.call_defaults = {"truncation": True}  # as from the folder of a classifier
@@ -112,7 +109,6 @@ def prepare(
     return Prepared(
         data=data,
         model=loaded.model,
-        tokenizer=tokenizer,
         rows=rows,
         folds=training_folds(data),
         validation_rows=validation_rows,
@@ -127,31 +123,26 @@ def prepare(
     )
 
 
-def encode_training_rows(data: TaskData, loaded: Loaded, arguments: GlueArguments) -> tuple[EncodedRows, int, int, str]:
-    """Returns the training rows, their length in tokens, that of texts to read later, and a sentence, or "".
+def encode_training_rows(
+    data: TaskData, loaded: Loaded, arguments: GlueArguments, log: Log
+) -> tuple[EncodedRows, int, int]:
+    """Returns the training rows, their length in tokens, and that of texts to read later.
 
     If a length is given, it is both. GLUE and random weights get `DEFAULT_LENGTH`. The texts are measured for a
-    checkpoint and own data: the training rows are cut where that saves time, and the sentence says so. Later texts may
-    be longer than these rows, so all tokens are read that the encoder has places for.
+    checkpoint and own data: the training rows are cut where that saves time, which is logged. Later texts may be longer
+    than these rows, so all tokens are read that the encoder has places for.
     """
     wanted, limit = arguments.max_seq_length, loaded.limit
     if wanted is not None:
         loaded.check_length(wanted, str(arguments.model_name_or_path))
-
-    def tokenise(examples: Examples, length: int) -> EncodedRows:
-        return encode(examples, data.problem, loaded.tokenizer, length)
-
     if wanted is not None or not data.is_own or not is_checkpoint(arguments.model_name_or_path):
         length = wanted or min(DEFAULT_LENGTH, limit)
-        return tokenise(data.train, length), length, length, ""
+        return encode(data.train, data.problem, loaded.tokenizer, length), length, length
     longest = min(LENGTHS[-1], limit)
-    rows = tokenise(data.train, limit + 1)  # longer than the limit, to see which texts it cuts
+    rows = encode(data.train, data.problem, loaded.tokenizer, limit + 1)  # to see which texts the limit cuts
     lengths = np.array([len(row["input_ids"]) for row in rows])
     length = min(next((length for length in LENGTHS if (lengths > length).mean() <= MAX_CUT), longest), longest)
-    longer = np.flatnonzero(lengths > length)
-    if not len(longer):
-        return rows, length, longest, ""
-    for row, shortened in zip(longer, tokenise(data.train.select(longer.tolist()), length), strict=True):
-        rows[row] = shortened
-    share = 100 * len(longer) / len(lengths)
-    return rows, length, longest, f"Training reads up to {length} tokens of a text, which cuts {share:.1f} % of them."
+    if number := shorten(rows, data.train, data.problem, loaded.tokenizer, length):
+        share = 100 * number / len(rows)
+        log(f"Training reads up to {length} tokens of a text, which cuts {share:.1f} % of them.")
+    return rows, length, longest

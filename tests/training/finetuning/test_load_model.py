@@ -244,13 +244,14 @@ def test_the_shortest_length_that_holds_99_of_100_texts_is_chosen(lengths, chose
     arguments = GlueArguments(model_name_or_path=encoder)
     task = load_own_data(DataArguments(train_file=str(data)), scores_folds=True)
     loaded = load_model(arguments, task, tmp_path)
-    sentence = "" if cut is None else f"Training reads up to {chosen} tokens of a text, which cuts {cut} % of them."
-    rows, *decided = encode_training_rows(task, loaded, arguments)
-    assert decided == [chosen, 512, sentence]  # other texts are read to the end of the encoder's places
+    told = [] if cut is None else [f"Training reads up to {chosen} tokens of a text, which cuts {cut} % of them."]
+    lines = []
+    rows, *decided = encode_training_rows(task, loaded, arguments, lines.append)
+    assert (decided, lines) == ([chosen, 512], told)  # other texts are read to the end of the encoder's places
     expected = encode(task.train, task.problem, loaded.tokenizer, chosen)
     assert all((row["input_ids"] == other["input_ids"]).all() for row, other in zip(rows, expected, strict=True))
     arguments.max_seq_length = 100
-    assert encode_training_rows(task, loaded, arguments)[1:] == (100, 100, "")
+    assert encode_training_rows(task, loaded, arguments, lines.append)[1:] == (100, 100) and lines == told
 
 
 def test_the_checkpoint_remembers_the_length_that_is_given_and_else_has_that_of_its_encoder(tune, tmp_path, capsys):

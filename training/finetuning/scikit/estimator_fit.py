@@ -43,7 +43,7 @@ from vocabless.training.finetuning.tasks.arguments import (
     GlueTrainingArguments,
     choose_learning_rate,
 )
-from vocabless.training.finetuning.tasks.data import Examples, TaskData, encode
+from vocabless.training.finetuning.tasks.data import Examples, TaskData, encode, shorten
 from vocabless.training.finetuning.tasks.logits import logits_of
 from vocabless.training.finetuning.tasks.problems import PROBLEMS, THRESHOLD, Problem, Regression, SingleLabel
 from vocabless.training.load import quiet_library, split_revision
@@ -71,7 +71,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         ValueError: a text is empty, or the model is not a trained encoder of ours without a head.
     """
     problem = PROBLEMS[problem_type](names)
-    _check_different_texts(examples)
+    _check_different_texts(examples, problem)
     data = TaskData("texts", "texts", problem, examples)
     epochs, seed = parameters["epochs"], parameters["random_state"]
     if not isinstance(seed, int | np.integer):
@@ -110,14 +110,14 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     return Model(fitted.model.eval(), loaded.tokenizer, fitted.data.problem, fitted.chosen.scores, results)
 
 
-def _check_different_texts(examples: Examples) -> None:
+def _check_different_texts(examples: Examples, problem: Problem) -> None:
     """Raises an error if all texts are the same; warns of labels that folds cannot tell anything of."""
     keys = examples.keys()
     if len(set(keys)) < 2:
         raise ValueError(f"all texts are copies of {examples.texts[0]!r}; give some for each label.")
     texts: dict[str, set[Any]] = {}
     for key, label in zip(keys, examples.labels or [], strict=True):
-        for name in [label] if isinstance(label, str) else label if isinstance(label, list) else ():
+        for name in problem.names_in(label):
             texts.setdefault(name, set()).add(key)
     if alone := [name for name, of_label in texts.items() if len(of_label) == 1]:
         warnings.warn(
@@ -178,11 +178,7 @@ def read_texts(
     """Returns the logits (n, outputs) of texts, or of pairs; warns if it cuts some, which Python shows once."""
     length, examples = int(tokenizer.model_max_length), Examples(texts, pairs)
     rows = encode(examples, SingleLabel(), tokenizer, length + 1)
-    long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > length]
-    shortened = encode(examples.select(long), SingleLabel(), tokenizer, length)
-    for row, encoded in zip(long, shortened, strict=True):
-        rows[row] = encoded
-    if long:
+    if shorten(rows, examples, SingleLabel(), tokenizer, length):
         warnings.warn(f"a text has more than {length} tokens; only so many are read.", stacklevel=2)
     return logits_of(model, rows, DataCollatorWithPadding(tokenizer))
 

@@ -121,6 +121,16 @@ def encode(
     return rows
 
 
+def shorten(
+    rows: EncodedRows, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
+) -> int:
+    """Cuts the rows of examples that have more than `max_seq_length` tokens; returns how many they are."""
+    long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > max_seq_length]
+    for row, encoded in zip(long, encode(examples.select(long), problem, tokenizer, max_seq_length), strict=True):
+        rows[row] = encoded
+    return len(long)
+
+
 def weights_of(rows: EncodedRows) -> NDArray[np.float64] | None:
     """Returns the weight of each row, (n,), or None if the rows have none."""
     return np.array([row[WEIGHT] for row in rows], np.float64) if rows and WEIGHT in rows[0] else None
