@@ -106,7 +106,7 @@ def head_alone(prepared: Prepared, head: HeadFit) -> Candidate:
     way = f"on {len(data.validation['']):,} held-out rows" if is_apart else "cross-validated"
     prepared.log(
         f"{data.title}, head alone (a linear model of the frozen encoder's vectors{words}): "
-        f"{_metric(metric)} {_score(metric, alone)}, {way}."
+        f"{metric.replace('_', ' ')} {_percent(alone, metric)}, {way}."
     )
     return alone
 
@@ -143,14 +143,18 @@ def with_models(prepared: Prepared, alone: Candidate | None, models: Mapping[str
     return candidates
 
 
-def on_folds(data: TaskData, head: HeadFit | None, rows: Rows, logits: Sequence[TextLogits]) -> list[Candidate]:
-    """Returns all candidates on the rows of folds, the validation rows of the data.
+def on_folds(
+    data: TaskData, head: HeadFit | None, folds: Sequence[Rows], scored: Sequence[Sequence[TextLogits]]
+) -> list[Candidate]:
+    """Returns all candidates on the rows of the first folds, the validation rows of the data.
 
-    The logits of models with trained weights are in the order of `TRAINED` and `MEAN`.
+    The logits of each fold are those of models with trained weights, in the order of `TRAINED` and `MEAN`.
     """
-    alone = None
+    alone, folds = None, folds[: len(scored)]
     if head is not None:
-        alone = Candidate.of(HEAD, data, {"": head.held_out.select(rows)}, head.reads_sentences)
+        held_out = head.held_out.select(np.sort(np.concatenate(folds)))
+        alone = Candidate.of(HEAD, data, {"": held_out}, head.reads_sentences)
+    logits = [TextLogits.of_parts([*zip(folds, parts, strict=True)]) for parts in zip(*scored, strict=True)]
     names = zip((TRAINED, MEAN), logits, strict=False)
     return _with_tuned(alone, data, {name: {"": of_model} for name, of_model in names})
 
@@ -174,9 +178,9 @@ def log_scores(prepared: Prepared, candidates: Sequence[Candidate]) -> None:
     if head.name == HEAD:
         best, best_tuned = (simplest(each, prepared.deciding_metric) for each in (candidates, tuned))
         kept = "the head alone" if best is head else "fine-tuning"
-        name = prepared.data.problem.best_metric
-        scores = f"{_score(name, best_tuned)} with fine-tuning, {_score(name, head)} with the head alone"
-        prepared.log(f"{prepared.data.title}: {_metric(name)} {scores}; {kept} is kept.")
+        metric = prepared.data.problem.best_metric
+        scores = f"{_percent(best_tuned, metric)} with fine-tuning, {_percent(head, metric)} with the head alone"
+        prepared.log(f"{prepared.data.title}: {metric.replace('_', ' ')} {scores}; {kept} is kept.")
 
 
 def simplest(candidates: Sequence[Candidate], metric: str | None = None, gain: float = TUNING_GAIN) -> Candidate:
@@ -276,10 +280,6 @@ def _threshold(data: TaskData, logits: Array) -> float:
     return round(float(best * rows + SURE_ROWS) / (rows + SURE_ROWS) / 2, 2)
 
 
-def _metric(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _score(name: str, candidate: Candidate) -> str:
+def _percent(candidate: Candidate, metric: str) -> str:
     """Returns a score of a candidate, in percent."""
-    return f"{100 * candidate.scores[name]:.1f}"
+    return f"{100 * candidate.scores[metric]:.1f}"

@@ -63,10 +63,8 @@ def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, l
     for fold in tqdm(folds, desc="Cross-validation", disable=bool(prepared.training.disable_tqdm) or is_one):
         file = folder / f"{len(scored)}.npz"
         scored.append(TextLogits.read(file) if file.is_file() else _tune_without(fold, prepared, head, training, file))
-        done = folds[: len(scored)]
-        data = with_folds(prepared.data, done)
-        logits = [TextLogits.of_parts([*zip(done, of_model, strict=True)]) for of_model in zip(*scored, strict=True)]
-        candidates = on_folds(data, head, np.sort(np.concatenate(done)), logits)
+        data = with_folds(prepared.data, folds[: len(scored)])
+        candidates = on_folds(data, head, folds, scored)
         if may_stop and len(scored) == 1 and simplest(candidates, gain=0.0).name == HEAD:
             prepared.log("Training gains nothing on the first of five folds, so the others are not trained.")
             break
