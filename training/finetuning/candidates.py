@@ -248,9 +248,8 @@ def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | 
 def _temperature(data: TaskData, logits: TextLogits) -> float:
     """Returns the temperature that suits the logits of the validation rows, see `Problem.temperature`."""
     examples = data.validation[""]
-    weights = None if examples.weights is None else torch.from_numpy(np.asarray(examples.weights))
-    targets = torch.from_numpy(np.asarray(data.targets(examples)))
-    return data.problem.temperature(torch.from_numpy(logits.texts), targets, weights)
+    weights = None if examples.weights is None else np.asarray(examples.weights)
+    return data.problem.temperature(logits.texts, data.targets(examples), weights)
 
 
 def _losses(data: TaskData, logits: TextLogits) -> Array:
@@ -260,9 +259,9 @@ def _losses(data: TaskData, logits: TextLogits) -> Array:
     loss without more mistakes.
     """
     examples = data.validation[""]
-    targets = torch.from_numpy(np.asarray(data.targets(examples)))
-    temperature = data.problem.temperature(torch.from_numpy(logits.texts), targets)
-    losses: Array = data.problem.losses(torch.from_numpy(logits.joined(temperature)), targets).numpy()
+    targets = data.targets(examples)
+    calibrated = logits.joined(data.problem.temperature(logits.texts, targets))
+    losses: Array = data.problem.losses(torch.from_numpy(calibrated), torch.from_numpy(targets)).numpy()
     return losses if examples.weights is None else losses * examples.weights / np.mean(examples.weights)
 
 
@@ -274,7 +273,7 @@ def _threshold(data: TaskData, logits: Array) -> float:
     """
     if data.problem.name != MultiLabel.name:
         return THRESHOLD
-    correct, rows = np.asarray(data.targets(data.validation[""]), bool), len(logits)
+    correct, rows = data.targets(data.validation[""]).astype(bool), len(logits)
     given = [expit(logits) >= limit for limit in THRESHOLDS]
     best = max(2 * (each & correct).sum() / max(each.sum() + correct.sum(), 1) for each in given)
     return round(float(best * rows + SURE_ROWS) / (rows + SURE_ROWS) / 2, 2)

@@ -7,7 +7,6 @@ which takes seconds; the encoder whose head has the smaller held-out loss is tak
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from transformers import DataCollatorWithPadding
 
@@ -71,5 +70,5 @@ def _held_out_loss(source: str, data: TaskData) -> float:
     loaded = load_model(GlueArguments(model_name_or_path=source), data, Path())
     rows = encode(data.train, data.problem, loaded.tokenizer, MAX_LENGTH)
     head = fit_head(loaded.model, rows, training_folds(data), DataCollatorWithPadding(loaded.tokenizer), data)
-    targets = torch.from_numpy(np.asarray(head.labelled.targets)[head.scored])
-    return float(data.problem.losses(torch.from_numpy(head.held_out.texts[head.scored]), targets).mean())
+    logits, targets = (torch.from_numpy(of_all[head.scored]) for of_all in (head.held_out.texts, head.labelled.targets))
+    return float(data.problem.losses(logits, targets).mean())

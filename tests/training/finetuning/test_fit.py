@@ -216,7 +216,7 @@ def test_the_logits_of_a_fine_tuned_model_are_divided_by_what_suits_held_out_row
 def test_a_temperature_counts_the_weights_of_held_out_rows(tmp_path):
     """Logits of 8 are wrong for one row in four, so the temperature is far above 1, unless these rows hardly count."""
     task = load_own_data(DataArguments(train_file=str(write_csv(tmp_path / "mine.csv", ROWS))), scores_folds=True)
-    targets = np.asarray(task.targets(task.validation[""]))
+    targets = task.targets(task.validation[""])
     logits = 8.0 * np.eye(3)[targets]
     wrong = np.arange(len(targets)) % 4 == 0
     logits[wrong] = np.roll(logits[wrong], 1, axis=1)
@@ -226,7 +226,7 @@ def test_a_temperature_counts_the_weights_of_held_out_rows(tmp_path):
         return Candidate.of(TRAINED, task, of_texts, is_calibrated=False).temperature
 
     found = temperature_of(task)
-    assert 3 < found < 7 and found == task.problem.temperature(torch.from_numpy(logits), torch.from_numpy(targets))
+    assert 3 < found < 7 and found == task.problem.temperature(logits, targets)
     examples = replace(task.validation[""], weights=np.where(wrong, 0.01, 1.0))
     assert temperature_of(replace(task, validation={"": examples})) < found / 1.5
 

@@ -69,7 +69,7 @@ def fit_head(
     num_rows = wide_rows(problem.config["num_labels"]) if has_words else 0
     read = partial(read_features, model, collator=collator, wide_rows=num_rows, with_states=rejects)
     started = time.monotonic()
-    labelled = LabelledFeatures(problem, read(rows), [row["label"] for row in rows])
+    labelled = LabelledFeatures(problem, read(rows), np.asarray([row["label"] for row in rows]))
     seconds = time.monotonic() - started
     may_read = has_words and isinstance(problem, SingleLabel) and model.base_model.front_end.reads_letters
     if may_read:
@@ -101,8 +101,8 @@ def fit_head(
         return TextLogits(outputs, np.concatenate(sentences), np.concatenate(places))
 
     logits = with_sentences(held_out, may_read)
-    targets, judged = np.asarray(labelled.targets)[scored], logits.split()[0].select(scored)
-    reads_sentences = may_read and not are_harmful(judged.sentence_errors(targets))
+    judged = logits.split()[0].select(scored)
+    reads_sentences = may_read and not are_harmful(judged.sentence_errors(labelled.targets[scored]))
     is_part = data.is_cross_validated and len(scored) < len(rows)
     if is_part or not reads_sentences:
         held_out = held_out_heads(labelled, folds, settings) if is_part else held_out

@@ -52,8 +52,7 @@ def choose(labelled: LabelledFeatures, folds: Sequence[Rows]) -> tuple[Settings,
     problem = labelled.problem
     num_scored = 1 if sum(map(len, folds)) * problem.config["num_labels"] > MAX_CHOICE_CELLS else len(folds)
     rows = np.concatenate(folds[:num_scored])
-    weights = torch.from_numpy(labelled.features.shares(rows))
-    references = torch.from_numpy(np.asarray([labelled.targets[row] for row in rows]))
+    weights, targets = labelled.features.shares(rows), labelled.targets[rows]
     problems = _problems(labelled, folds, num_scored)
 
     def best_with(wide_weights: Sequence[float]) -> tuple[Settings, HeldOut, Vectors]:
@@ -62,9 +61,10 @@ def choose(labelled: LabelledFeatures, folds: Sequence[Rows]) -> tuple[Settings,
         least = np.inf
         for wide_weight in wide_weights:
             for strength, held_out in _held_out(labelled, problems, wide_weight, STRENGTHS).items():
-                of_rows = torch.from_numpy(held_out.logits[rows])
-                temperature = problem.temperature(of_rows, references, weights)
-                losses = (problem.losses(of_rows / temperature, references) * weights).numpy()
+                logits = held_out.logits[rows]
+                temperature = problem.temperature(logits, targets, weights)
+                calibrated = torch.from_numpy(logits / temperature)
+                losses = problem.losses(calibrated, torch.from_numpy(targets)).numpy() * weights
                 nats = problem.nats(losses) + log10(strength) ** 2
                 if nats < least:
                     least, best = nats, (Settings(strength, wide_weight, temperature), held_out, losses)

@@ -62,12 +62,12 @@ class LabelledFeatures:
 
     problem: Problem
     features: Features
-    targets: Sequence[Any]  # (n,)
+    targets: Array  # (n,) or (n, labels)
     everyday: Vectors | None = None  # (lines, D), what the head reads of everyday lines; None: sentences are not read
 
     def select(self, rows: Rows) -> "LabelledFeatures":
         """Returns those of some of the texts."""
-        return replace(self, features=self.features.select(rows), targets=[self.targets[row] for row in rows])
+        return replace(self, features=self.features.select(rows), targets=self.targets[rows])
 
     def fit(self, settings: Settings) -> FirstHead:
         """Returns the model that fits all texts."""
@@ -126,7 +126,7 @@ class LinearProblem:
     def _of_many_rows(self, words: Any, scales: Array, strength: float) -> FirstHead:
         """Returns the model of many rows by L-BFGS, as in scikit-learn, without a copy of the features."""
         problem, features, mean = self._labelled.problem, self._labelled.features, self._mean[:, None]
-        vectors, targets = features.vectors, np.asarray(self._labelled.targets)
+        vectors, targets = features.vectors, self._labelled.targets
         counts = np.ones(len(targets)) if features.weights is None else features.weights
         outputs, factors = problem.config["num_labels"], np.append(1 / self._deviation, scales)[:, None]
         start, penalty = np.zeros((1 + len(factors), outputs)), 1 / (strength * counts.sum())
@@ -134,7 +134,7 @@ class LinearProblem:
         if isinstance(problem, problems.Regression):  # squares without the factor 1/2
             start[0], penalty, options["gtol"] = targets.mean(), 2 * penalty, options["gtol"] * targets.std()
         else:  # a label without a row keeps its bias; of two classes, the difference of the weights is regularised
-            present = np.asarray(problem.memberships(self._labelled.targets)).max(0)
+            present = np.asarray(problem.memberships(targets)).max(0)
             start[0] = np.where(present[:outputs], 0, problems.ABSENT)
             penalty *= 2 if len(present) == outputs and present.sum() == 2 else 1
         shares = torch.from_numpy(counts / counts.sum() * (outputs if isinstance(problem, problems.MultiLabel) else 1))

@@ -55,7 +55,7 @@ def _of_several_labels(examples: Examples) -> Iterator[dict[str, Any]]:
 def _contradicted(data: TaskData, logits: Array) -> Iterator[dict[str, Any]]:
     """Yields the rows whose label is less probable than another one, those with the largest difference first."""
     rows, examples = np.arange(len(logits)), data.validation[""]
-    targets, probabilities = np.asarray(data.targets(examples)), softmax(logits, axis=-1)
+    targets, probabilities = data.targets(examples), softmax(logits, axis=-1)
     others = np.where(np.eye(logits.shape[1], dtype=bool)[targets], -1.0, probabilities).argmax(axis=1)
     margins = probabilities[rows, targets] - probabilities[rows, others]
     texts = [*examples.rows()]

@@ -87,9 +87,9 @@ class TaskData:
         """Whether the scores are those of other models than the saved one, which learns from all rows."""
         return self.scored_folds > 0
 
-    def targets(self, examples: Examples) -> list[Any]:
-        """Returns the training targets of examples with labels."""
-        return [self.problem.target(label) for label in examples.labels or []]
+    def targets(self, examples: Examples) -> NDArray[Any]:
+        """Returns the training targets of n examples with labels, (n,) or (n, labels)."""
+        return np.asarray([self.problem.target(label) for label in examples.labels or []])
 
     def constant_baselines(self) -> Scores:
         """Returns, for each metric, the best score of a constant prediction on the validation examples."""

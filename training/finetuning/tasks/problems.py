@@ -99,7 +99,7 @@ class Problem(ABC):
         """Returns predictions and references as the metrics take them, of the logits and targets of all examples."""
 
     @abstractmethod
-    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+    def constant_logits(self, targets: Array) -> Iterable[Any]:
         """Returns logits (labels,) of the constant predictions of which one has the best score."""
 
     @abstractmethod
@@ -107,16 +107,16 @@ class Problem(ABC):
         """Yields one JSON record per example for the predictions file."""
 
     @abstractmethod
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
+    def fit_linear(self, vectors: Any, targets: Array, strength: float, weights: Array | None) -> Linear:
         """Returns a linear model of standardised vectors (n, D) and n targets.
 
         `strength` is the inverse regularisation, above 0, as scikit-learn's C; `weights` (n,) of the rows are its
         `sample_weight`.
         """
 
-    def memberships(self, targets: Sequence[Any]) -> Array | None:
+    def memberships(self, targets: Array) -> Array | None:
         """Returns the classes of n targets, (n, classes) of 0 and 1; None without classes."""
-        result: Array = np.eye(len(self.labels))[np.asarray(targets)]
+        result: Array = np.eye(len(self.labels))[targets]
         return result
 
     @property
@@ -129,17 +129,18 @@ class Problem(ABC):
         """Returns the loss of each row of logits (N, labels) and targets, (N,); here, cross-entropies of classes."""
         return F.cross_entropy(logits, targets.long(), reduction="none")
 
-    def temperature(self, logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> float:
+    def temperature(self, logits: Array, targets: Array, weights: Array | None = None) -> float:
         """Returns what the logits are divided by for the smallest loss, in which rows may have weights (N,).
 
         Source: Guo et al. 2017, with a prior: few rows without a mistake do not say that there is none. For numbers,
         the temperature is 1.
         """
+        counts = torch.from_numpy(np.ones(len(logits)) if weights is None else weights)
 
         def nats(temperature: float) -> float:
-            losses = self.losses(logits / temperature, targets)
+            losses = self.losses(torch.from_numpy(logits / temperature), torch.from_numpy(targets))
             prior = PRIOR * math.log(temperature / LIKELY_TEMPERATURE) ** 2
-            return float((losses if weights is None else losses * weights).sum()) + prior
+            return float((losses * counts).sum()) + prior
 
         return min(self.temperatures, key=nats)
 
@@ -171,10 +172,10 @@ class Problem(ABC):
         scores = self.score(prediction.predictions, prediction.label_ids)
         return {EXACT_LOSS: scores.pop("loss"), **scores}
 
-    def constant_baselines(self, targets: Sequence[Any]) -> Scores:
+    def constant_baselines(self, targets: Array) -> Scores:
         """Returns, for each metric, the best score of a prediction that is the same for every example."""
         scores = [
-            score(self.metrics, *self.decode(np.tile(logits, (len(targets), 1)), np.asarray(targets)))
+            score(self.metrics, *self.decode(np.tile(logits, (len(targets), 1)), targets))
             for logits in self.constant_logits(targets)
         ]
         return {name: max(values[name] for values in scores) for name in scores[0]}
@@ -199,14 +200,14 @@ class SingleLabel(Problem):
         """Returns the most likely classes, and the correct ones."""
         return logits.argmax(-1), targets
 
-    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+    def constant_logits(self, targets: Array) -> Iterable[Any]:
         """Returns the two most frequent labels. The F1 of class 1 may be better for the less frequent of two."""
-        counts = np.bincount(np.asarray(targets), minlength=len(self.labels))
+        counts = np.bincount(targets, minlength=len(self.labels))
         return np.eye(len(self.labels))[np.argsort(-counts, kind="stable")[:2]]
 
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
+    def fit_linear(self, vectors: Any, targets: Array, strength: float, weights: Array | None) -> Linear:
         """Returns a multinomial logistic regression. A label without a row is never the most likely one."""
-        return _logistic_regression(vectors, np.asarray(targets), len(self.labels), strength, weights)
+        return _logistic_regression(vectors, targets, len(self.labels), strength, weights)
 
     def prediction_records(self, logits: Array) -> Iterable[dict[str, Any]]:
         """Yields the most likely label and the probabilities of all labels."""
@@ -244,15 +245,15 @@ class Regression(Problem):
         """Returns (N,) numbers of each side."""
         return logits.reshape(-1), targets.reshape(-1)
 
-    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+    def constant_logits(self, targets: Array) -> Iterable[Any]:
         """Returns the mean."""
         return [np.mean(targets)]
 
-    def memberships(self, targets: Sequence[Any]) -> Array | None:
+    def memberships(self, targets: Array) -> Array | None:
         """Returns None."""
         return None
 
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
+    def fit_linear(self, vectors: Any, targets: Array, strength: float, weights: Array | None) -> Linear:
         """Returns a ridge regression."""
         model = Ridge(alpha=1 / strength).fit(vectors, targets, sample_weight=weights)
         return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
@@ -303,9 +304,9 @@ class MultiLabel(Problem):
         """Returns (N, labels) booleans: which labels are predicted, and which are correct."""
         return expit(logits) >= self.threshold, targets.astype(bool)
 
-    def constant_logits(self, targets: Sequence[Any]) -> Iterable[Any]:
+    def constant_logits(self, targets: Array) -> Iterable[Any]:
         """Returns the k most frequent labels, for the k with the best micro F1 = 2·right / (predicted + references)."""
-        counts = np.stack(targets).sum(0)
+        counts = targets.sum(0)
         order = np.argsort(-counts, kind="stable")
         k = np.arange(1, len(counts) + 1)
         f1 = 2 * counts[order].cumsum() / (len(targets) * k + counts.sum())
@@ -313,15 +314,13 @@ class MultiLabel(Problem):
         logits[order[: int(f1.argmax()) + 1]] = np.inf
         return [logits]
 
-    def memberships(self, targets: Sequence[Any]) -> Array | None:
+    def memberships(self, targets: Array) -> Array | None:
         """Returns whether a text has each label, then whether it lacks it."""
-        labels = np.stack(targets)
-        return np.concatenate([labels, 1 - labels], axis=1)
+        return np.concatenate([targets, 1 - targets], axis=1)
 
-    def fit_linear(self, vectors: Any, targets: Sequence[Any], strength: float, weights: Array | None) -> Linear:
+    def fit_linear(self, vectors: Any, targets: Array, strength: float, weights: Array | None) -> Linear:
         """Returns a logistic regression of each label against the others."""
-        columns = np.stack(targets).T.astype(int)
-        models = [_logistic_regression(vectors, column, 2, strength, weights) for column in columns]
+        models = [_logistic_regression(vectors, column, 2, strength, weights) for column in targets.T.astype(int)]
         return np.stack([w[1] - w[0] for w, _ in models]), np.array([bias[1] - bias[0] for _, bias in models])
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ def test_fits_and_texts_that_take_long_show_a_bar_unless_bars_are_off(seconds, s
     for module in (head_choice, logits_file):
         monkeypatch.setattr(module, "SILENT_SECONDS", seconds)
     monkeypatch.setattr(transformers_logging, "_tqdm_active", shows_bars)
-    targets = CLASSES.tolist()
+    targets = CLASSES
     labelled = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(VECTORS), targets)
     held_out_heads(labelled, folds_of(targets), SETTINGS)
     list(logits_file.batches([{"input_ids": [1, 2]}] * 100, list))
@@ -69,7 +69,7 @@ def test_fits_and_texts_that_take_long_show_a_bar_unless_bars_are_off(seconds, s
 ])  # fmt: skip
 def test_a_head_predicts_like_scikit_learns_model_of_its_problem(problem, targets, model, tolerance):
     logits = torch.from_numpy(
-        LabelledFeatures(problem, Features(VECTORS), list(targets)).fit(SETTINGS).logits(Features(VECTORS))
+        LabelledFeatures(problem, Features(VECTORS), targets).fit(SETTINGS).logits(Features(VECTORS))
     )
     ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
     model = make_pipeline(StandardScaler(), model).fit(VECTORS, targets)
@@ -80,10 +80,10 @@ def test_a_head_predicts_like_scikit_learns_model_of_its_problem(problem, target
 def test_a_label_without_rows_is_never_predicted():
     features = Features(VECTORS, WIDE)
     for settings in (SETTINGS, Settings(0.3, 1.0)):
-        head = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.minimum(CLASSES, 1).tolist()).fit(settings)
+        head = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.minimum(CLASSES, 1)).fit(settings)
         logits = head.logits(features)
         assert np.allclose(logits[:, 2], ABSENT) and (logits.argmax(1) < 2).all()
-        alone = LabelledFeatures(SingleLabel(["a", "b"]), features, [1] * 90).fit(settings)
+        alone = LabelledFeatures(SingleLabel(["a", "b"]), features, np.ones(90, int)).fit(settings)
         assert (alone.logits(features).argmax(1) == 1).all()
 
 
@@ -97,7 +97,7 @@ def test_blas_has_one_thread_while_a_head_is_fitted(features):
             return super().fit_linear(*args)
 
     with threadpool_limits(2, "blas"):
-        LabelledFeatures(Recording(["a", "b", "c"]), features, list(CLASSES)).fit(Settings(0.3, 1.0))
+        LabelledFeatures(Recording(["a", "b", "c"]), features, CLASSES).fit(Settings(0.3, 1.0))
         after = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
     assert set(threads) == {1} and after == {2}
 
@@ -126,12 +126,12 @@ def slow_relevance(problem, targets, counts=ONCE):
 def test_the_relevance_of_a_row_is_a_divergence_of_classes(problem, targets):
     counts = chance.integers(1, 4, 90).astype(float)
     for weights in (None, counts):
-        found = relevance(Features(VECTORS, WIDE, weights), problem.memberships(list(targets)))
+        found = relevance(Features(VECTORS, WIDE, weights), problem.memberships(targets))
         shares = np.ones(90) if weights is None else counts / counts.mean()
         np.testing.assert_allclose(found, slow_relevance(problem, targets, shares), atol=1e-7)
     nowhere = Features(VECTORS, csr_matrix((90, 3)))
-    assert not relevance(nowhere, problem.memberships(list(targets))).any()
-    head = LabelledFeatures(problem, nowhere, list(targets)).fit(Settings(0.3, 1.0))
+    assert not relevance(nowhere, problem.memberships(targets)).any()
+    head = LabelledFeatures(problem, nowhere, targets).fit(Settings(0.3, 1.0))
     assert np.isfinite(head.logits(nowhere)).all() and not head.wide.any()
 
 
@@ -144,7 +144,7 @@ def test_the_relevance_of_a_row_is_a_divergence_of_classes(problem, targets):
 def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_kernel_rows, monkeypatch):
     monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", most_kernel_rows)
     monkeypatch.setattr("vocabless.training.finetuning.tasks.problems.TOLERANCE", 1e-6)
-    head = LabelledFeatures(problem, Features(VECTORS, WIDE), list(targets)).fit(Settings(0.3, 2.0))
+    head = LabelledFeatures(problem, Features(VECTORS, WIDE), targets).fit(Settings(0.3, 2.0))
     logits = torch.from_numpy(head.logits(Features(VECTORS, WIDE)))
     ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
     wide = WIDE.toarray() * slow_relevance(problem, targets)
@@ -163,7 +163,7 @@ def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_
     (Regression(), VECTORS[:, 0] * 100 + 2000),
 ])  # fmt: skip
 def test_the_model_of_many_rows_is_that_of_few(problem, targets, monkeypatch):
-    labelled = LabelledFeatures(problem, Features(VECTORS, WIDE, np.linspace(0.5, 2, 90)), list(targets))
+    labelled = LabelledFeatures(problem, Features(VECTORS, WIDE, np.linspace(0.5, 2, 90)), targets)
     monkeypatch.setattr(problems, "TOLERANCE", 1e-6)
     few = labelled.fit(Settings(0.3, 2.0)).logits(labelled.features)
     monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", 10)
@@ -179,7 +179,7 @@ def test_the_fit_of_many_rows_copies_no_features(monkeypatch):
     monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", 10)
     monkeypatch.setattr(frozen_features, "BLOCK_ROWS", 100)
     wide = random(3000, 500, 0.3, "csr", np.float32, random_state=0)
-    labelled = LabelledFeatures(SingleLabel(["a", "b"]), Features(np.eye(3000, 4), wide), [0, 0, 1] * 1000)
+    labelled = LabelledFeatures(SingleLabel(["a", "b"]), Features(np.eye(3000, 4), wide), np.tile([0, 0, 1], 1000))
     tracemalloc.start()
     labelled.fit(Settings(0.3, 1.0))
     _, most = tracemalloc.get_traced_memory()
@@ -194,7 +194,7 @@ UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
 def test_a_head_of_sentence_vectors_is_scikit_learns_model_of_them_with_one_scale(wide, monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.tasks.problems.TOLERANCE", 1e-6)
     features, problem = Features(UNIT, wide, are_taught=True), SingleLabel(["a", "b", "c"])
-    head = LabelledFeatures(problem, features, list(CLASSES)).fit(Settings(0.3, 2.0))
+    head = LabelledFeatures(problem, features, CLASSES).fit(Settings(0.3, 2.0))
     centred = UNIT - UNIT.mean(0)
     inputs = centred * math.sqrt(8 / np.mean([row @ row for row in centred]))
     if wide is not None:
@@ -208,7 +208,7 @@ def test_a_head_of_sentence_vectors_is_scikit_learns_model_of_them_with_one_scal
 @pytest.mark.parametrize("wide", [None, WIDE])
 def test_the_mean_of_the_logits_is_the_log_odds_against_everyday_lines(wide):
     """Probabilities stay as they are, also where a label has no rows."""
-    classes, lines = np.minimum(CLASSES, 1).tolist(), VECTORS[:20] - 4.0
+    classes, lines = np.minimum(CLASSES, 1), VECTORS[:20] - 4.0
     alone = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(VECTORS, wide), classes)
     settings = Settings(0.3, 1.0)
     plain, found = (each.fit(settings).logits(alone.features) for each in (alone, replace(alone, everyday=lines)))
@@ -221,7 +221,7 @@ def test_the_mean_of_the_logits_is_the_log_odds_against_everyday_lines(wide):
 
 def test_sentence_vectors_that_are_all_the_same_leave_the_bias_alone():
     features = Features(np.full((90, 8), 8**-0.5), are_taught=True)
-    same = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, list(CLASSES))
+    same = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, CLASSES)
     logits = torch.from_numpy(same.fit(Settings(30.0)).logits(features))
     np.testing.assert_allclose(logits.softmax(-1)[0], np.bincount(CLASSES) / 90, atol=1e-3)
 
@@ -233,7 +233,7 @@ def test_the_head_of_a_model_has_the_logits_of_sentence_vectors_and_keeps_the_la
     rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in "one|two threes|four|a five or six|no".split("|")]
     features = read_features(model, rows, DataCollatorWithPadding(tokenizer))
     np.testing.assert_allclose(np.square(features.vectors).mean(axis=1), 1, atol=1e-6)
-    head = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, [0, 1, 2, 0, 1]).fit(Settings(3.0))
+    head = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.array([0, 1, 2, 0, 1])).fit(Settings(3.0))
     write_head(head, model)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.classifier.dense.state_dict().items())
     np.testing.assert_allclose(
@@ -248,7 +248,7 @@ def test_the_head_of_a_model_has_nearly_the_same_logits(pooling, size):
     module = model.classifier
     vectors = chance.normal(size=(200, size * config.hidden_size))
     targets = vectors[:, :3].argmax(1)
-    head = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(vectors), targets.tolist()).fit(Settings(0.003))
+    head = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(vectors), targets).fit(Settings(0.003))
     write_head(head, model)
     with torch.no_grad():
         ours = module.out_proj(torch.tanh(module.dense(torch.from_numpy(vectors).float()))).numpy()
@@ -280,7 +280,7 @@ def test_the_wide_part_of_a_head_is_written_and_taken_away():
 
 @pytest.mark.parametrize("wide", [None, WIDE, csr_matrix(np.eye(3)[CLASSES])], ids=["none", "noise", "telling"])
 def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without_itself(wide):
-    problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES.tolist(), Features(VECTORS, wide)
+    problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES, Features(VECTORS, wide)
     folds = folds_of(targets)
     settings, held_out = choose(LabelledFeatures(problem, features, targets), folds)
     slow, losses = {}, {}
@@ -289,7 +289,7 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
         raw = np.empty((90, 3))
         for fold in folds:
             rest = np.array([row for row in range(90) if row not in fold])
-            head = LabelledFeatures(problem, features.select(rest), [targets[row] for row in rest]).fit(candidate)
+            head = LabelledFeatures(problem, features.select(rest), targets[rest]).fit(candidate)
             raw[fold] = head.logits(features.select(fold))
         divided = {by: torch.from_numpy(raw / by) for by in problem.temperatures}
         of_rows = {by: problem.losses(logits, torch.tensor(targets)).numpy() for by, logits in divided.items()}
@@ -316,13 +316,15 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
 
 def test_few_rows_without_a_right_answer_do_not_choose_the_weakest_model():
     """Of two rows, each is wrong without itself, so that the smallest strength has the smallest loss."""
-    labelled = LabelledFeatures(SingleLabel(["a", "b"]), Features(np.array([[1.0, 0.5], [-1.0, 0.5]])), [0, 1])
+    labelled = LabelledFeatures(
+        SingleLabel(["a", "b"]), Features(np.array([[1.0, 0.5], [-1.0, 0.5]])), np.array([0, 1])
+    )
     assert choose(labelled, folds_of([0, 1]))[0].strength in (0.3, 3.0)
 
 
 def test_settings_of_many_rows_and_labels_are_chosen_on_one_fold(monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.head.head_choice.MAX_CHOICE_CELLS", 90 * 3 - 1)
-    problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES.tolist(), Features(VECTORS, WIDE)
+    problem, targets, features = SingleLabel(["a", "b", "c"]), CLASSES, Features(VECTORS, WIDE)
     folds = folds_of(targets)
     settings, found = choose(LabelledFeatures(problem, features, targets), folds)
     expected = held_out_heads(LabelledFeatures(problem, features, targets), folds, settings)
@@ -333,8 +335,7 @@ def test_settings_of_many_rows_and_labels_are_chosen_on_one_fold(monkeypatch):
 def test_the_temperature_divides_the_logits_of_both_parts():
     problem, features = SingleLabel(["a", "b", "c"]), Features(VECTORS, WIDE)
     alone, divided = (
-        LabelledFeatures(problem, features, CLASSES.tolist()).fit(Settings(0.3, 1.0, temperature))
-        for temperature in (1.0, 2.5)
+        LabelledFeatures(problem, features, CLASSES).fit(Settings(0.3, 1.0, temperature)) for temperature in (1.0, 2.5)
     )
     np.testing.assert_allclose(divided.logits(features), alone.logits(features) / 2.5)
 

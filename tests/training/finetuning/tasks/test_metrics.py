@@ -5,7 +5,6 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-import torch
 
 from vocabless.training.finetuning.tasks.metrics import score
 from vocabless.training.finetuning.tasks.problems import MultiLabel, Regression, SingleLabel
@@ -53,7 +52,7 @@ def test_the_temperature_of_few_rows_without_a_mistake_is_near_1_and_that_of_man
     problem = SingleLabel(["a", "b", "c"])
 
     def best(count):
-        return problem.temperature(torch.tensor([[3.0, 0.0, 0.0]] * count), torch.zeros(count))
+        return problem.temperature(np.array([[3.0, 0.0, 0.0]] * count), np.zeros(count))
 
     def cost(count, by):
         return count * math.log(1 + 2 * math.exp(-3 / by)) + 4 * (math.log(by) - math.log(1.2)) ** 2
@@ -61,7 +60,7 @@ def test_the_temperature_of_few_rows_without_a_mistake_is_near_1_and_that_of_man
     counts = 3, 30, 10**5
     assert [*map(best, counts)] == [min(problem.temperatures, key=lambda by: cost(n, by)) for n in counts]
     assert 1 <= best(3) <= 1.2 and best(10**5) == min(problem.temperatures)
-    assert Regression().temperature(torch.ones(3, 1), torch.zeros(3)) == 1
+    assert Regression().temperature(np.ones((3, 1)), np.zeros(3)) == 1
 
 
 def test_the_likelihood_of_numbers_is_that_of_normal_errors():
@@ -75,12 +74,12 @@ def test_the_likelihood_of_numbers_is_that_of_normal_errors():
 def test_constant_baselines_are_the_best_of_constant_predictions():
     classes = SingleLabel(["a", "b"], metrics=("accuracy", "f1", "matthews_correlation"))
     # three of four are class 0: always 0 has accuracy 0.75; always 1 has F1 2·1/(4 + 1)
-    assert classes.constant_baselines([0, 0, 1, 0]) == pytest.approx(
+    assert classes.constant_baselines(np.array([0, 0, 1, 0])) == pytest.approx(
         {"accuracy": 0.75, "f1": 0.4, "matthews_correlation": 0}
     )
-    assert Regression().constant_baselines([1.0, 2.0, 4.0]) == {"pearson": 0, "spearman": 0}
+    assert Regression().constant_baselines(np.array([1.0, 2.0, 4.0])) == {"pearson": 0, "spearman": 0}
     # 3 of 4 texts have "a", 2 have "b": predicting {a} has F1 2·3/(4 + 5), {a, b} has 2·5/(8 + 5)
-    targets = [np.array(row) for row in ([1, 1], [1, 0], [1, 1], [0, 0])]
+    targets = np.array([[1, 1], [1, 0], [1, 1], [0, 0]])
     assert MultiLabel(["a", "b"]).constant_baselines(targets)["micro_f1"] == pytest.approx(10 / 13)
 
 
