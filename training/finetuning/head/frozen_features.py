@@ -62,7 +62,7 @@ def read_features(
     has_states = are_taught and with_states
     with inputs_of(layer) as inputs, inputs_of(head.dense) as behind:
 
-        def choose(*_: Any) -> Tensor:
+        def choose(_: Any) -> Tensor:
             return torch.cat([behind.pop(), inputs.pop()], dim=-1) if has_states else inputs.pop()
 
         read = compute(model, rows, collator, choose).astype(np.float32)

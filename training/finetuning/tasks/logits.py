@@ -112,11 +112,11 @@ def logits_of(model: Any, rows: EncodedRows, collator: Any, typical: Vectors | N
     With a typical direction, see `mean_direction`, its dot product with that of each row is a last output.
     """
     if typical is None:
-        return compute(model, rows, collator, lambda outputs, _: outputs.logits)
+        return compute(model, rows, collator, lambda outputs: outputs.logits)
     mean = torch.from_numpy(typical).float().to(model.device)
     with _directions(model) as directions:
 
-        def choose(outputs: Any, _: Any) -> Tensor:
+        def choose(outputs: Any) -> Tensor:
             return torch.cat([outputs.logits, (directions() * mean).sum(dim=-1, keepdim=True)], dim=-1)
 
         return compute(model, rows, collator, choose)
@@ -126,7 +126,7 @@ def mean_direction(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
     """Returns the mean of what `PooledHead.directions` gives for rows that a model has learned, or for some of many."""
     with _directions(model) as directions:
         drawn = [rows[row] for row in sample_rows(len(rows), MEAN_ROWS)]
-        mean: Vectors = compute(model, drawn, collator, lambda *_: directions()).mean(0)
+        mean: Vectors = compute(model, drawn, collator, lambda _: directions()).mean(0)
         return mean
 
 
@@ -150,18 +150,18 @@ def _directions(model: Any) -> Iterator[Callable[[], Tensor]]:
 
 
 @torch.no_grad()
-def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any, Any], Tensor]) -> Vectors:
+def compute(model: Any, rows: EncodedRows, collator: Any, choose: Callable[[Any], Tensor]) -> Vectors:
     """Returns (n, D) of n rows, in evaluation mode; those of similar length are read together.
 
     The collator pads a batch, of which the model gets what the tokenizer made. `choose` takes the model's outputs and
-    inputs, and returns (B, D).
+    returns (B, D).
     """
     was_training = model.training
     model.eval()
     result: Vectors | None = None  # small arrays of all batches would keep the memory between them from being freed
     for indices, batch in batches(rows, collator):
         inputs = {name: batch[name].to(model.device) for name in batch if name not in ("labels", WEIGHT)}
-        found = choose(model(**inputs), inputs).double().cpu().numpy()
+        found = choose(model(**inputs)).double().cpu().numpy()
         result = np.empty((len(rows), found.shape[1])) if result is None else result
         result[indices] = found
     model.train(was_training)
