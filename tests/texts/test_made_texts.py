@@ -12,6 +12,7 @@ from vocabless import load_tokenizer
 from vocabless.texts.pydocs import _docstrings, _source_files, prose_paragraphs, read_pydocs
 from vocabless.texts.subwords_and_ngrams import TRAINED_NGRAMS, top_ngrams, unit_counts, with_ngrams
 from vocabless.tokenization.splitters import ByteSplitter, WordSplitter
+from vocabless.training.finetuning.tasks.data import Examples
 from vocabless.training.finetuning.trainers.teacher import LONGEST_SPAN, REMOVED, SPAN, corrupted, corrupted_copies
 
 TEXTS = ["the quick brown fox jumps", "over the lazy dog", "", "one"]
@@ -31,17 +32,16 @@ def test_a_copy_lacks_words_in_the_shares_of_the_paper():
 
 
 def test_the_same_text_and_number_give_the_same_copy_whatever_stands_beside_it():
-    first, pairs = corrupted_copies(TEXTS, None, 1)
-    assert pairs is None and first[2:] == TEXTS[2:]
-    assert corrupted_copies(TEXTS[1:], None, 1)[0] == first[1:]
-    assert corrupted_copies(TEXTS, None, 2)[0] != first
+    first = corrupted_copies(Examples(TEXTS), 1)
+    assert first.pairs is None and first.texts[2:] == TEXTS[2:]
+    assert corrupted_copies(Examples(TEXTS[1:]), 1).texts == first.texts[1:]
+    assert corrupted_copies(Examples(TEXTS), 2).texts != first.texts
 
 
 def test_a_copy_of_a_pair_changes_one_text_or_both():
     columns = [f"a{row} b c d e f" for row in range(60)], [f"u{row} v w x y z" for row in range(60)]
-    changed = (
-        np.array(one) != np.array(copy) for one, copy in zip(columns, corrupted_copies(*columns, 1), strict=True)
-    )
+    copies = corrupted_copies(Examples(*columns), 1)
+    changed = (np.array(one) != np.array(copy) for one, copy in zip(columns, [copies.texts, copies.pairs], strict=True))
     changes = set(zip(*(each.tolist() for each in changed), strict=True))
     assert changes == {(True, False), (False, True), (True, True)}
 

@@ -137,7 +137,7 @@ def distill_task(
     """
     name, train = str(arguments.teacher).replace("{task}", data.name), data.train
     parts = [(LABELLED, train)] + ([] if data.unlabelled is None else [(UNLABELLED, data.unlabelled)])
-    parts += [(COPIES, Examples(*corrupted_copies(train.texts, train.pairs, n))) for n in range(arguments.augment)]
+    parts += [(COPIES, corrupted_copies(train, n)) for n in range(arguments.augment)]
     counts: dict[str, int] = {}
     taught: EncodedRows = []
     scores: Scores = {}
@@ -175,9 +175,7 @@ def read_unlabelled(sources: Sequence[str], data: TaskData, text_format: TextFor
     return examples.select([row for row in range(len(examples)) if row not in empty])
 
 
-def corrupted_copies(
-    texts: Sequence[str], pairs: Sequence[str] | None, number: int
-) -> tuple[list[str], list[str] | None]:
+def corrupted_copies(examples: Examples, number: int) -> Examples:
     """Returns a corrupted copy of each text, or of each pair, of which one text or both are changed.
 
     Only a teacher has labels for them. The same row and number of the copy give the same texts. Source: Tang et al.,
@@ -185,11 +183,11 @@ def corrupted_copies(
     word is removed, and no word is replaced by another, see docs/papers.md.
     """
     copies = []
-    for row in zip(texts, *([] if pairs is None else [pairs]), strict=True):
+    for row in Examples(examples.texts, examples.pairs).rows():
         chance = random.Random(json.dumps([SEED, number, row]))
         chosen = chance.choice([(0,), (1,), (0, 1)]) if len(row) == 2 else (0,)
         copies.append([corrupted(text, chance) if place in chosen else text for place, text in enumerate(row)])
-    return [row[0] for row in copies], None if pairs is None else [row[1] for row in copies]
+    return Examples(*map(list, zip(*copies, strict=True)))
 
 
 def corrupted(text: str, chance: random.Random) -> str:
