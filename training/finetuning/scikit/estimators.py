@@ -214,12 +214,14 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         classes, column = read_labels(texts, labels)
         names = [str(label) for label in classes]
         is_several = column.ndim == 2
-        parsed: list[Any] = [[names[i] for i in np.flatnonzero(row)] for row in column] if is_several else []
+        if is_several:
+            parsed: list[Any] = [[names[index] for index in np.flatnonzero(row)] for row in column]
+        else:
+            parsed = [names[index] for index in np.searchsorted(classes, column)]
         weights = sample_weight
         if self.class_weight is not None:
             of_class = weights_of_classes(self.class_weight, classes, column)
             weights = of_class if weights is None else of_class * check_weights(weights, texts)
-        parsed = parsed or [names[index] for index in np.searchsorted(classes, column)]
         self._fit(SEVERAL if is_several else SINGLE, names, texts, parsed, weights)
         self.classes_ = classes
         self.results_ |= {"classes": classes.tolist(), "class_weight": self.class_weight and str(self.class_weight)}
