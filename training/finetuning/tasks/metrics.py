@@ -5,6 +5,7 @@ Each is a function of scikit-learn or scipy. `evaluate.load` would download a sc
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def score(names: Sequence[str], predictions: Any, references: Any) -> Scores:
     """
     scores: Scores = {}
     for name in names:
-        value = METRICS[name](np.asarray(predictions), np.asarray(references))
+        value = METRICS[name](np.asarray(references), np.asarray(predictions))
         scores |= value if isinstance(value, dict) else {name: float(value)}
     return scores
 
@@ -36,12 +37,7 @@ def is_gain(gains: NDArray[np.float64], standard_errors: float) -> bool:
     return bool(gains.mean() > standard_errors * gains.std() / math.sqrt(len(gains)))
 
 
-def _of_classes(function: Any, **options: Any) -> Callable[[Any, Any], Any]:
-    """Returns a metric of scikit-learn, which takes the references first."""
-    return lambda predictions, references: function(references, predictions, **options)
-
-
-def _micro_f1(predictions: Any, references: Any) -> dict[str, float]:
+def _micro_f1(references: Any, predictions: Any) -> dict[str, float]:
     """Precision, recall and F1 over all pairs of text and label."""
     precision, recall, f1, _ = metrics.precision_recall_fscore_support(
         references, predictions, average="micro", zero_division=0
@@ -49,22 +45,18 @@ def _micro_f1(predictions: Any, references: Any) -> dict[str, float]:
     return {"micro_precision": float(precision), "micro_recall": float(recall), "micro_f1": float(f1)}
 
 
-def _correlation(function: Any) -> Callable[[Any, Any], Any]:
-    """Returns a metric; a side whose numbers are all the same correlates with nothing."""
-
-    def correlate(predictions: Any, references: Any) -> Any:
-        sides = predictions.astype(np.float64), references.astype(np.float64)
-        return 0.0 if any(len(side) < 2 or np.ptp(side) == 0 for side in sides) else function(*sides).statistic
-
-    return correlate
+def _correlation(function: Any, references: Any, predictions: Any) -> Any:
+    """Returns a correlation by scipy; a side whose numbers are all the same correlates with nothing."""
+    sides = predictions.astype(np.float64), references.astype(np.float64)
+    return 0.0 if any(len(side) < 2 or np.ptp(side) == 0 for side in sides) else function(*sides).statistic
 
 
-METRICS: dict[str, Callable[[Any, Any], Any]] = {
-    "accuracy": _of_classes(metrics.accuracy_score),
-    "f1": _of_classes(metrics.f1_score, zero_division=0),  # of class 1; 0 if neither side has it
-    "macro_f1": _of_classes(metrics.f1_score, average="macro", zero_division=0),
-    "matthews_correlation": _of_classes(metrics.matthews_corrcoef),
-    "pearson": _correlation(stats.pearsonr),
-    "spearman": _correlation(stats.spearmanr),
+METRICS: dict[str, Callable[[Any, Any], Any]] = {  # references, predictions → value, as in scikit-learn
+    "accuracy": metrics.accuracy_score,
+    "f1": partial(metrics.f1_score, zero_division=0),  # of class 1; 0 if neither side has it
+    "macro_f1": partial(metrics.f1_score, average="macro", zero_division=0),
+    "matthews_correlation": metrics.matthews_corrcoef,
+    "pearson": partial(_correlation, stats.pearsonr),
+    "spearman": partial(_correlation, stats.spearmanr),
     "micro_f1": _micro_f1,
 }
