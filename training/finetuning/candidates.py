@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import expit
 from transformers import PreTrainedModel
 
@@ -21,7 +20,7 @@ from vocabless.training.finetuning.head.first_head import HeadFit
 from vocabless.training.finetuning.prepared import Prepared
 from vocabless.training.finetuning.rows.held_out import FOLDS, folds_to_train
 from vocabless.training.finetuning.tasks.data import Rows, TaskData
-from vocabless.training.finetuning.tasks.logits import TextLogits, mean_direction
+from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, mean_direction
 from vocabless.training.finetuning.tasks.metrics import Scores, is_gain
 from vocabless.training.finetuning.tasks.problems import THRESHOLD, MultiLabel
 
@@ -34,7 +33,6 @@ SURE_ROWS = 5  # without a mistake, beside the rows that choose the limit of sev
 THRESHOLDS = tuple(step / 20 for step in range(1, 20))
 QUANTILE = 1.959964  # of the normal distribution, for 95 %
 CORRELATIONS = ("matthews_correlation", "pearson", "spearman")
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ class Candidate:
     threshold: float  # see `Problem.threshold`
     reads_sentences: bool | None  # whether the saved model does; None: as it was loaded
     scores: Scores  # of the saved model
-    losses: Array  # (n,), of the validation rows that decide, see `_losses`
-    saved_logits: Array  # (n, outputs), of the same rows, by the saved model, or by others like it
+    losses: Vectors  # (n,), of the validation rows that decide, see `_losses`
+    saved_logits: Vectors  # (n, outputs), of the same rows, by the saved model, or by others like it
     familiarity: Familiarity | None  # of the same rows; None: no text is turned away
 
     @classmethod
@@ -252,7 +250,7 @@ def _temperature(data: TaskData, logits: TextLogits) -> float:
     return data.problem.temperature(logits.texts, data.targets(examples), weights)
 
 
-def _losses(data: TaskData, logits: TextLogits) -> Array:
+def _losses(data: TaskData, logits: TextLogits) -> Vectors:
     """Returns the loss of each validation row, (n,), times its weight over the mean weight.
 
     The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
@@ -261,11 +259,11 @@ def _losses(data: TaskData, logits: TextLogits) -> Array:
     examples = data.validation[""]
     targets = data.targets(examples)
     calibrated = logits.joined(data.problem.temperature(logits.texts, targets))
-    losses: Array = data.problem.losses(torch.from_numpy(calibrated), torch.from_numpy(targets)).numpy()
+    losses: Vectors = data.problem.losses(torch.from_numpy(calibrated), torch.from_numpy(targets)).numpy()
     return losses if examples.weights is None else losses * examples.weights / np.mean(examples.weights)
 
 
-def _threshold(data: TaskData, logits: Array) -> float:
+def _threshold(data: TaskData, logits: Vectors) -> float:
     """Returns the probability from which on one of several labels is given, by logits of the validation rows.
 
     It is half of the best micro F1 that any limit has on these rows: of probabilities that are right, this is the limit

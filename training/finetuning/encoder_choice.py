@@ -59,8 +59,8 @@ def choose_encoder(data: TaskData, log: Log = lambda line: None) -> EncoderChoic
 
 def _by_loss(data: TaskData) -> EncoderChoice:
     """Returns the encoder whose head has the smaller held-out loss."""
-    few = replace(data, train=data.train.select(sample_rows(len(data.train), MAX_ROWS)), scored_folds=0)
-    losses = {language: _held_out_loss(default_encoder(language), few) for language in ENCODERS}
+    data = replace(data, train=data.train.select(sample_rows(len(data.train), MAX_ROWS)), scored_folds=0)
+    losses = {language: _held_out_loss(default_encoder(language), data) for language in ENCODERS}
     names = {ENCODERS[language]: loss for language, loss in losses.items()}
     return EncoderChoice(min(losses, key=lambda language: losses[language]), names)
 

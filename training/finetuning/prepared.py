@@ -102,9 +102,10 @@ def prepare(
     apart = {} if data.is_cross_validated else data.validation
     validation_rows = {suffix: encode(examples, data.problem, tokenizer, length) for suffix, examples in apart.items()}
     tokens = sum(len(row["input_ids"]) for row in rows) if has_first_head else None
-    training_of_run = training.arguments_of_run(data, arguments.eval_steps.get(data.name), tokens)
+    are_epochs_given = training.num_train_epochs is not None
+    training = training.arguments_of_run(data, arguments.eval_steps.get(data.name), tokens)
     patience = arguments.early_stopping_patience
-    patience = default_patience(float(training_of_run.num_train_epochs or 0)) if patience is None else patience
+    patience = default_patience(float(training.num_train_epochs or 0)) if patience is None else patience
     arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
     return Prepared(
         data=data,
@@ -114,8 +115,8 @@ def prepare(
         validation_rows=validation_rows,
         length=trained_length,
         arguments=arguments,
-        training=training_of_run,
-        are_epochs_given=training.num_train_epochs is not None,
+        training=training,
+        are_epochs_given=are_epochs_given,
         has_first_head=has_first_head,
         epsilon=EPSILON if has_first_head and arguments.teacher is None else 0.0,
         collator=DataCollatorWithPadding(tokenizer),

@@ -76,9 +76,8 @@ def fit_head(
         lines = encode(Examples(EVERYDAY_LINES), problem, collator.tokenizer, MAX_LINE_TOKENS)
         labelled = replace(labelled, everyday=read(lines).vectors)
 
-    few = sample_rows(len(rows), MAX_CHOICE_ROWS)
-    few_folds = [np.intersect1d(fold, few) for fold in folds]
-    settings, held_out = choose(labelled, few_folds)
+    drawn = sample_rows(len(rows), MAX_CHOICE_ROWS)
+    settings, held_out = choose(labelled, [np.intersect1d(fold, drawn) for fold in folds])
     scored: Rows = np.flatnonzero(np.isfinite(held_out.logits[:, 0]))
 
     def read_directions(features: Features) -> Vectors:

@@ -18,14 +18,13 @@ from vocabless.training.finetuning.head.linear_problem import (
     one_blas_thread,
 )
 from vocabless.training.finetuning.tasks.data import Rows
-from vocabless.training.finetuning.tasks.logits import Vectors
+from vocabless.training.finetuning.tasks.logits import SILENT_SECONDS, Vectors
 from vocabless.training.finetuning.tasks.metrics import is_gain
 
 STRENGTHS = (0.003, 0.03, 0.3, 3.0)  # inverse regularisation, for standardised numbers
 WIDE_WEIGHTS = (1.0, 2.0, 4.0)  # lengths of the wide features, as multiples of that of the standardised vector
 WIDE_GAIN = 2.0  # standard errors by which a wide part must lower the loss: it is the best of twelve settings
 MAX_CHOICE_CELLS = 400_000  # rows times labels; beyond, settings are chosen on one fold alone
-SILENT_SECONDS = 2  # of fits, after which they show a bar
 
 
 @dataclass(frozen=True)
