@@ -9,7 +9,7 @@ from transformers import DataCollatorWithPadding, PreTrainedModel
 
 from vocabless.modeling.head_layers import PooledHead
 from vocabless.tokenization.tokenization_vocabless import VocablessTokenizer
-from vocabless.training.finetuning.rows.held_out import training_folds
+from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments, default_patience
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode, shorten
 from vocabless.training.finetuning.tasks.problems import Problem, Regression
@@ -111,7 +111,7 @@ def prepare(
         data=data,
         model=loaded.model,
         rows=rows,
-        folds=training_folds(data),
+        folds=folds_of([row["label"] for row in rows], data.train.groups),
         validation_rows=validation_rows,
         length=trained_length,
         arguments=arguments,

@@ -79,7 +79,7 @@ def with_folds(data: TaskData, folds: Sequence[Rows]) -> TaskData:
 
 def training_folds(data: TaskData) -> list[Rows]:
     """Returns the training rows of each fold, the same for all seeds."""
-    return folds_of(_strata(data), data.train.groups)
+    return folds_of(data.targets(data.train), data.train.groups)
 
 
 def limited(data: TaskData, rows: int | None) -> TaskData:
@@ -96,8 +96,8 @@ def _with_rows_held_out(data: TaskData, percentage: float | None) -> TaskData:
     """Returns the data with a share of the training rows as validation examples; ValueError if none can be."""
     train, percentage = data.train, HELD_OUT if percentage is None else percentage
     number = len(set(train.groups or ()))
-    labels = [data.problem.names_in(label) for label in train.labels or []]
-    held_out = hold_out(_strata(data), percentage / 100, train.groups, labels).tolist() if number > 1 else []
+    targets, labels = data.targets(train), [data.problem.names_in(label) for label in train.labels or []]
+    held_out = hold_out(targets, percentage / 100, train.groups, labels).tolist() if number > 1 else []
     if not held_out:
         raise ValueError(
             f"none of the {number} different training texts or groups can be held out, since no other rows have their "
@@ -109,35 +109,30 @@ def _with_rows_held_out(data: TaskData, percentage: float | None) -> TaskData:
     return replace(data, train=learned, validation=validation, footnotes=(*data.footnotes, note))
 
 
-def _strata(data: TaskData) -> list[tuple[Any, ...]]:
-    """Returns what held-out rows shall have as often as all training rows: the target, or the set of labels."""
-    return [tuple(np.ravel(target)) for target in data.targets(data.train)]
-
-
-def folds_of(strata: Sequence[Any], groups: Sequence[Hashable] | None = None) -> list[Rows]:
+def folds_of(targets: Any, groups: Sequence[Hashable] | None = None) -> list[Rows]:
     """Returns the rows of each of `FOLDS` folds, sorted; of fewer groups, each is a fold.
 
-    Folds differ by at most one group, for each label and in all. The strata are the label of each row, or a number.
-    Rows of a group, which counts with the label of its first row, are in the same fold; None makes each row a group.
+    Folds differ by at most one group, for each target, or set of labels, of the rows and in all. Rows of a group, which
+    counts with the target of its first row, are in the same fold; None makes each row a group.
     """
     rows_of: list[list[int]] = [[] for _ in range(FOLDS)]
-    for position, rows in enumerate(_stratified_order(strata, groups)):
+    for position, rows in enumerate(_stratified_order(targets, groups)):
         rows_of[position % FOLDS] += rows
     return [np.array(sorted(rows), np.int64) for rows in rows_of if rows]
 
 
 def hold_out(
-    strata: Sequence[Any],
+    targets: Any,
     share: float,
     groups: Sequence[Hashable] | None = None,
     labels: Sequence[Sequence[str]] | None = None,
 ) -> Rows:
-    """Returns the rows of a share of the groups, at least one, of each label as many as its share; see `folds_of`.
+    """Returns the rows of a share of the groups, at least one, of each target as many as its share; see `folds_of`.
 
     `labels` are the names of the labels of each row. A group with the last other rows of a label is not held out; there
     may be none left, so that nothing is held out.
     """
-    order = _stratified_order(strata, groups)
+    order = _stratified_order(targets, groups)
     share = max(share, 1 / len(order))
     chosen = [int((place + 1) * share + 1e-9) > int(place * share + 1e-9) for place in range(len(order))]
     left = Counter(name for names in labels or [] for name in names)
@@ -151,12 +146,12 @@ def hold_out(
     return np.array(sorted(held_out), np.int64)
 
 
-def _stratified_order(strata: Sequence[Any], groups: Sequence[Hashable] | None) -> list[list[int]]:
-    """Returns the rows of each group; groups are in the order of their labels, and in random order within a label."""
+def _stratified_order(targets: Any, groups: Sequence[Hashable] | None) -> list[list[int]]:
+    """Returns the rows of each group; groups are in the order of their targets, and in random order within a target."""
     members: dict[Hashable, list[int]] = {}
-    for row, group in enumerate(groups or range(len(strata))):
+    for row, group in enumerate(groups or range(len(targets))):
         members.setdefault(group, []).append(row)
     order = list(members.values())
     random.Random(SAMPLING_SEED).shuffle(order)
-    order.sort(key=lambda rows: strata[rows[0]])
+    order.sort(key=lambda rows: tuple(np.ravel(targets[rows[0]])))
     return order
