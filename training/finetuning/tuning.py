@@ -87,13 +87,14 @@ def _tune_without(
 ) -> Sequence[TextLogits]:
     """Returns the logits of the rows of a fold, with trained weights and with their mean; writes them into the file."""
     reads_sentences = head is not None and head.reads_sentences
-    rows, start = [prepared.rows[row] for row in fold], prepared.model
+    rows, model = [prepared.rows[row] for row in fold], prepared.model
     learned = [prepared.rows[row] for row in np.setdiff1d(np.arange(len(prepared.rows)), fold)]
     if head is not None:  # that has not learned the fold either
-        start = copy.deepcopy(start)
-        write_head(head.without(fold), start)
-    models, typical = _tune(prepared, training, learned, start).models.values(), learned if prepared.rejects else None
-    logits = [TextLogits.of_model(model, rows, prepared.collator, reads_sentences, typical) for model in models]
+        model = copy.deepcopy(model)
+        write_head(head.without(fold), model)
+    models = _tune(prepared, training, learned, model).models.values()
+    typical = learned if prepared.rejects else None
+    logits = [TextLogits.of_model(each, rows, prepared.collator, reads_sentences, typical) for each in models]
     if training.process_index == 0:
         TextLogits.write(file, logits)
     return logits

@@ -225,12 +225,12 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def arguments_of_run(
-        self, task: TaskData, eval_steps: int | None = None, tokens_after_head: int | None = None
+        self, data: TaskData, eval_steps: int | None = None, tokens_after_head: int | None = None
     ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for a run, without None.
 
         Args:
-            task: chooses the epochs, by its number of rows, and the metric of the best one if they are not given.
+            data: chooses the epochs, by its number of rows, and the metric of the best one if they are not given.
             eval_steps: between two evaluations, for validation rows that are apart; None is that of the arguments.
             tokens_after_head: tokens of the training rows, if the run begins with a fitted head, which needs fewer
                 steps; else None.
@@ -239,15 +239,15 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         if training.per_device_train_batch_size == 0:
             training.per_device_train_batch_size = BATCH_SIZE_AFTER_HEAD if has_first_head else BATCH_SIZE
         if training.num_train_epochs is None and tokens_after_head is not None:
-            training.num_train_epochs = default_epochs_after_head(len(task.train), tokens_after_head)
+            training.num_train_epochs = default_epochs_after_head(len(data.train), tokens_after_head)
         elif training.num_train_epochs is None:
-            training.num_train_epochs = default_epochs(len(task.train), training)
+            training.num_train_epochs = default_epochs(len(data.train), training)
         if training.metric_for_best_model is None:
-            training.metric_for_best_model, training.greater_is_better = task.problem.best_metric, True
+            training.metric_for_best_model, training.greater_is_better = data.problem.best_metric, True
         if eval_steps is not None:
             training.eval_strategy, training.save_strategy = IntervalStrategy.STEPS, SaveStrategy.STEPS
             training.eval_steps = training.save_steps = eval_steps
-        if task.is_cross_validated:
+        if data.is_cross_validated:
             training.eval_strategy, training.load_best_model_at_end = IntervalStrategy.NO, False
         return training
 

@@ -56,8 +56,7 @@ class Examples:
         def key(text: str) -> str:
             return _MARKS.sub(" ", _ACCENTS.sub("", normal_form(text.casefold(), "NFKD"))).strip() or text
 
-        columns = [self.texts, *([] if self.pairs is None else [self.pairs])]
-        return [tuple(map(key, row)) for row in zip(*columns, strict=True)]
+        return [tuple(map(key, row)) for row in Examples(self.texts, self.pairs).rows()]
 
     def select(self, indices: Sequence[int]) -> "Examples":
         """Returns the examples with these indices."""
