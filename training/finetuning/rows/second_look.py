@@ -30,14 +30,16 @@ def write_second_look(folder: Path, data: TaskData, logits: Array) -> int:
     """
     if not isinstance(data.problem, SingleLabel):
         return 0
-    rows = [*_of_several_labels(data.train), *_contradicted(data, logits)]
-    shown = list({(row["text"], row.get("second_text"), row["label"]): row for row in reversed(rows)}.values())[::-1]
-    if shown:
+    shown: dict[Any, dict[str, Any]] = {}
+    for row in (*_of_several_labels(data.train), *_contradicted(data, logits)):
+        shown.setdefault((row["text"], row.get("second_text"), row["label"]), row)
+    rows = [*shown.values()][:MOST_ROWS]
+    if rows:
         with (folder / SECOND_LOOK).open("w", encoding="utf-8", newline="") as stream:
             table = csv.DictWriter(stream, COLUMNS, restval="")
             table.writeheader()
-            table.writerows(shown[:MOST_ROWS])
-    return len(shown[:MOST_ROWS])
+            table.writerows(rows)
+    return len(rows)
 
 
 def _of_several_labels(examples: Examples) -> Iterator[dict[str, Any]]:

@@ -22,8 +22,8 @@ def data_of(texts, labels, names=("a", "b", "c"), pairs=None):
 
 def test_texts_with_several_labels_come_first_then_rows_by_how_far_another_label_is_ahead(tmp_path):
     data = data_of(["One", "two", "one!", "three", "four"], ["a", "b", "b", "c", "c"])
-    shares = [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.05, 0.9, 0.05], [0.1, 0.1, 0.8]]
-    assert write_second_look(tmp_path, data, np.log(shares)) == 4
+    shares = [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.05, 0.9, 0.05], [0.1, 0.1, 0.8]]
+    assert write_second_look(tmp_path, data, np.log(np.add(shares, 1e-9))) == 4  # "one!" once
     found = [[row["text"], row["label"], row["other_label"], row["probability_of_label"]] for row in read(tmp_path)]
     assert found[:2] == [["One", "a", "b", ""], ["one!", "b", "a", ""]]
     assert found[2:] == [["three", "c", "b", "0.05"], ["two", "b", "a", "0.3"]]
