@@ -77,8 +77,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("slow")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begins with the tests that may take minutes, so that the last test of a run is a short one."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begins with the tests that may take minutes, so that the last test of a run is a short one.
+
+    A `quick` case that a test does not have is an error: all its cases would be slow.
+    """
+    if not any("[" in argument for argument in config.args):  # else not all cases are collected
+        names = {item.nodeid for item in items}
+        for item in items:
+            for name in mark.args if (mark := item.get_closest_marker("quick")) else ():
+                if (case := f"{item.nodeid.partition('[')[0]}[{name}]") not in names:
+                    raise pytest.UsageError(f"there is no quick case {case}.")
     limits = [mark.args[0] if (mark := item.get_closest_marker("timeout")) else 0 for item in items]
     order = sorted(range(len(items)), key=lambda index: -limits[index] if limits[index] > LONG else 0)
     items[:] = [items[index] for index in order]
