@@ -8,10 +8,10 @@ import { addressOf, inputOfAddress, keepInAddress, onNewAddress } from "./addres
 import { drawBars, drawVerdict, sayVerdict } from "./answers.js";
 import { copyText, element, linkToCard, make, showFailure, speak, timeText } from "./frame.js";
 import { serve, startModel } from "./model_worker.js";
-import { drawMarkedWords, drawMarkLegend } from "./marked_words.js";
 import { jsonOf, readWeights } from "./page_data.js";
 import { likeliest } from "./pulls.js";
 import { createReading } from "./reading.js";
+import { drawTagLegend, drawTaggedWords } from "./tagged_words.js";
 import { drawPullLegend, drawWordMap } from "./word_map.js";
 import { moveByArrowKeys } from "./word_drawing.js";
 
@@ -49,7 +49,7 @@ function drawFrame(manifest) {
   if (manifest.is_pair) element("text-name").textContent = "First text";
   element("answer").hidden = manifest.task === "tags";
   linkToCard(manifest);
-  if (manifest.task === "tags") drawMarkLegend(element("legend"), manifest.labels);
+  if (manifest.task === "tags") drawTagLegend(element("legend"), manifest.labels);
   else drawPullLegend(element("legend"), manifest.task, null);
   const longest = Math.max(...manifest.labels.map((label) => label.length));
   if (longest > LONG_LABEL) document.documentElement.dataset.longLabels = "";
@@ -157,7 +157,7 @@ function showAnswer(state) {
     showMap(state);
   });
   if (manifest.task === "tags") {
-    drawMarkedWords(element("map"), element("detail"), manifest.labels, state.input, answer);
+    drawTaggedWords(element("map"), element("detail"), manifest.labels, state.input, answer);
     showMapIsNew(true);
   }
   speak(sayVerdict(manifest, answer), SPEAK_AFTER_MS);

@@ -1,4 +1,4 @@
-/** Words with tags. */
+/** The words of a text with their tags, and the legend of the tags. */
 
 import { percent } from "./answers.js";
 import { drawWords, legendItem } from "./word_drawing.js";
@@ -16,7 +16,7 @@ function kindsOf(labels) {
 }
 
 /** Draws the legend: the kinds of tags. */
-export function drawMarkLegend(place, labels) {
+export function drawTagLegend(place, labels) {
   place.replaceChildren(
     ...kindsOf(labels).map((kind, index) => legendItem(`unit tag colour-${index % COLOURS} sample`, kind, "")),
   );
@@ -29,12 +29,12 @@ export function drawMarkLegend(place, labels) {
  * @param {{text: string, pair?: string}} input
  * @param {object} answer with a label and probabilities for each unit
  */
-export function drawMarkedWords(place, detail, labels, input, answer) {
+export function drawTaggedWords(place, detail, labels, input, answer) {
   const kinds = kindsOf(labels);
   const summary = answer.units.length ? "Point at a word, or move to it, to see its probabilities." : "\u00a0";
   drawWords(place, detail, input, answer.units, summary, (button, index) => {
     markTag(button, answer.label[index], answer.label[index + 1], kinds);
-    return sentenceOfMark(button.textContent, labels, answer.probabilities[index]);
+    return sentenceOfTags(button.textContent, labels, answer.probabilities[index]);
   });
 }
 
@@ -49,7 +49,7 @@ function markTag(button, label, next, kinds) {
 }
 
 /** The word with its likeliest labels, at most three. */
-function sentenceOfMark(word, labels, probabilities) {
+function sentenceOfTags(word, labels, probabilities) {
   const order = labels.map((_, label) => label).sort((one, other) => probabilities[other] - probabilities[one]);
   const likeliestLabels = order.slice(0, 3).map((label) => `${labels[label]} ${percent(probabilities[label])}`);
   return `“${word}”: ${likeliestLabels.join(", ")}`;
