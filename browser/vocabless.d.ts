@@ -38,7 +38,7 @@ export class Encoder {
 }
 
 /**
- * What a classifier predicts: the most likely label of a text; every label with a probability of 0.5 or more; a number; or
+ * What a classifier predicts: the most likely label of a text; every label whose probability reaches the threshold; a number; or
  * a tag for each word.
  */
 export type Task = "single_label" | "multi_label" | "regression" | "tags";
