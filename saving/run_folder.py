@@ -114,13 +114,13 @@ def read_json(file: Path, remedy: str) -> dict[str, Any]:
     return content
 
 
+version = cache(metadata.version)  # which parses all that a package says of itself
+
+
 def versions() -> dict[str, str]:
     """Returns the versions of Python and of the packages that a result depends on."""
     packages = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-version = cache(metadata.version)  # which parses all that a package says of itself
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
