@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 from datasets import Dataset
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -30,6 +31,7 @@ from benchmarks.encoders import unit_embedder
 from benchmarks.features import add_sets, labelled_sets
 from benchmarks.measure import Models, parser, write_record
 from benchmarks.own_data import draw
+from vocabless.modeling.rejection import familiarity
 from vocabless.public_names import without_path
 from vocabless.saving.tables import markdown_table
 from vocabless.texts.misspellings import misspell
@@ -43,7 +45,7 @@ Detectors = dict[str, Callable[[list[str]], Scores]]  # column → texts → sco
 
 
 def of_vectors(name: str, embed: Any, texts: list[str], labels: list[Any]) -> Detectors:
-    """Returns the two scores of a logistic regression of vectors, with the scale of five folds."""
+    """Returns the two scores of a logistic regression of vectors, with the means and deviations of five folds."""
     vectors, column = embed(texts), np.asarray(labels)
 
     def parts(rows: Any, inputs: Any) -> NDArray[np.float64]:
@@ -56,11 +58,17 @@ def of_vectors(name: str, embed: Any, texts: list[str], labels: list[Any]) -> De
     every, held_out = np.arange(len(texts)), np.zeros((2, len(texts)))
     for rows, fold in StratifiedKFold(shuffle=True, random_state=0).split(every, column):
         held_out[:, fold] = parts(rows, vectors[fold])
-    weights = np.array([1, held_out[0].std() / held_out[1].std()])
+    means, deviations = held_out.mean(axis=1), held_out.std(axis=1)
+
+    def both(rows: list[str]) -> Scores:
+        """Returns the familiarity of texts, (n,)."""
+        found: Scores = familiarity(torch.from_numpy((parts(every, embed(rows)).T - means) / deviations))[:, 0].numpy()
+        return found
+
     regression = LogisticRegression(C=10, max_iter=1000).fit(vectors, column)
     return {
         f"{name}, largest probability": lambda rows: regression.predict_proba(embed(rows)).max(axis=1),
-        f"{name}, energy and typicality": lambda rows: weights @ parts(every, embed(rows)),
+        f"{name}, energy and typicality": both,
     }
 
 

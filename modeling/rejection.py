@@ -13,27 +13,31 @@ from .blocks import HasConstants
 from .configuration_vocabless import VocablessConfig
 
 SUPPRESSED = 20.0  # taken from the logits of several labels, so that a text that is turned away gets none of them
+SHARPNESS = 3.0  # of the smooth minimum of energy and typicality
 
 
 class Rejection(HasConstants):
     """Adds the logit of a last label, "none of these", to those of the other labels: (B, L) → (B, L + 1).
 
-    The familiarity of a text is the energy of its logits, their log-sum-exp (Liu et al., *Energy-based
-    Out-of-distribution Detection*, NeurIPS 2020), and its typicality. The logits of a softmax are known up to a number
-    for each text, so the energy is that of logits whose mean is 0. What this number would say, how near a text is to
-    all labels together, is the typicality: the dot product of its directions, see `PooledHead.directions`, and their
-    mean over the training texts, which is scaled so that both parts vary alike.
+    A text is familiar if both of these are high, see `familiarity`:
+
+    - The energy of its logits, their log-sum-exp (Liu et al., *Energy-based Out-of-distribution Detection*, NeurIPS
+      2020): one label fits. The logits of a softmax are known up to a number for each text, so the energy is that of
+      logits whose mean is 0. With several labels for a text it is Σ log(1 + exp(logit)) (Wang et al., *Can multi-label
+      classification networks know what they don't know?*, NeurIPS 2021).
+    - What that number would say, its typicality: how near it is to all labels together. It is the dot product of its
+      directions, see `PooledHead.directions`, and their mean over the training texts.
 
     The new logit is as far above the largest other one as the familiarity is below `config.classifier_reject_score`. So
-    it is the largest one of exactly the texts that are not familiar enough. A text with several labels has the energy
-    Σ log(1 + exp(logit)) (Wang et al., *Can multi-label classification networks know what they don't know?*, NeurIPS
-    2021); there the new label has a probability above `config.classifier_threshold`, and the others have nearly none.
+    it is the largest one of exactly the texts that are not familiar enough. With several labels for a text, it has a
+    probability above `config.classifier_threshold` there, and the others have nearly none.
     """
 
     def __init__(self, config: VocablessConfig, num_directions: int) -> None:
         super().__init__()
         self.config: Any = config
         self.typical = nn.Parameter(torch.zeros(num_directions))
+        self.scales = nn.Parameter(torch.zeros(2, 2))  # of energy and typicality: means, and 1 / standard deviations
 
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         """Makes the weights 0."""
@@ -43,12 +47,27 @@ class Rejection(HasConstants):
         """Returns the logits (B, L + 1); directions are (B, num_directions)."""
         has_several = self.config.problem_type == "multi_label_classification"
         typicality = (directions * self.typical).sum(dim=-1, keepdim=True)  # no matrix product, which 8 bits would blur
-        strangeness = self.config.classifier_reject_score - energy(logits, has_several) - typicality
+        parts = (torch.cat([energy(logits, has_several), typicality], dim=-1) - self.scales[0]) * self.scales[1]
+        strangeness = self.config.classifier_reject_score - familiarity(parts)
         if not has_several:
             return torch.cat([logits, logits.amax(dim=-1, keepdim=True) + strangeness], dim=-1)
         threshold = self.config.classifier_threshold or 0.5
         none = strangeness + log(threshold / (1 - threshold))
         return torch.cat([logits - SUPPRESSED * (strangeness > 0), none], dim=-1)
+
+
+def familiarity(parts: Tensor) -> Tensor:
+    """Returns the familiarity of texts, (B, 1), by their energy and typicality in standard deviations, (B, 2).
+
+    It is the smooth minimum −log Σ exp(−`SHARPNESS` · part) / `SHARPNESS`. A sum would let one part make up for the
+    other; then a known text that is misspelt, which has less of both, is turned away more often than by either part.
+
+    >>> familiarity(torch.tensor([[0.0, 9.0], [1.0, 1.0]]))
+    tensor([[0.0000],
+            [0.7690]])
+    """
+    first, last = parts[:, :1], parts[:, 1:]  # no `chunk`, an operator that pages lack
+    return last - F.softplus(SHARPNESS * (last - first)) / SHARPNESS
 
 
 def energy(logits: Tensor, has_several: bool) -> Tensor:

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from vocabless import VocablessForSequenceClassification, load_config, load_tokenizer
-from vocabless.modeling.rejection import Rejection
+from vocabless.modeling.rejection import SHARPNESS, Rejection
 from vocabless.modeling.sentences import ODDS, join_sentences, read_with_sentences, strangeness_of
 
 TOKENIZER = load_tokenizer("ewe-bert-word-tiny")
 LABELS = {"id2label": {0: "a", 1: "b", 2: "none of these"}}
 SEVERAL = {"problem_type": "multi_label_classification", "classifier_threshold": 0.3}
+TYPICAL, MEANS, DEVIATIONS = [1.0, -0.5, 0.2], [2.0, 0.3], [0.6, 1.1]
 
 
 def model_of(**settings: object) -> VocablessForSequenceClassification:
@@ -20,27 +21,31 @@ def model_of(**settings: object) -> VocablessForSequenceClassification:
     model = VocablessForSequenceClassification(load_config("ewe-bert-word-tiny", **LABELS, **settings)).eval()
     if model.classifier.rejection is not None:
         torch.nn.init.normal_(model.classifier.rejection.typical)
+        torch.nn.init.ones_(model.classifier.rejection.scales)
     return model
 
 
-def slow_familiarity(logits: list[float], directions: list[float], typical: list[float], several: bool) -> float:
+def slow_familiarity(logits: list[float], directions: list[float], several: bool) -> float:
     mean = sum(logits) / len(logits)
     one = math.log(sum(math.exp(number - mean) for number in logits))
     energy = sum(math.log(1 + math.exp(number)) for number in logits) if several else one
-    return energy + sum(a * b for a, b in zip(directions, typical, strict=True))
+    typicality = sum(a * b for a, b in zip(directions, TYPICAL, strict=True))
+    parts = (energy - MEANS[0]) / DEVIATIONS[0], (typicality - MEANS[1]) / DEVIATIONS[1]
+    return -math.log(sum(math.exp(-SHARPNESS * part) for part in parts)) / SHARPNESS
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_the_last_logit_wins_exactly_where_a_text_is_not_familiar_enough(several):
     random = torch.Generator().manual_seed(0)
     logits, directions = torch.randn(50, 4, generator=random), torch.randn(50, 3, generator=random)
-    config = load_config("ewe-bert-word-tiny", classifier_reject_score=2.0, **(SEVERAL if several else {}))
+    config = load_config("ewe-bert-word-tiny", classifier_reject_score=-0.5, **(SEVERAL if several else {}))
     rejection = Rejection(config, 3)
-    rejection.typical.data = torch.tensor([1.0, -0.5, 0.2])
+    rejection.typical.data = torch.tensor(TYPICAL)
+    rejection.scales.data = torch.tensor([MEANS, [1 / deviation for deviation in DEVIATIONS]])
     found = rejection(logits, directions).detach()
     rows = zip(logits.tolist(), directions.tolist(), strict=True)
-    familiar = np.array([slow_familiarity(*row, [1.0, -0.5, 0.2], several) for row in rows])
-    is_rejected = familiar < 2.0
+    familiar = np.array([slow_familiarity(*row, several) for row in rows])
+    is_rejected = familiar < -0.5
     assert 5 < is_rejected.sum() < 45
     if several:
         given = found.sigmoid() >= 0.3
@@ -48,7 +53,7 @@ def test_the_last_logit_wins_exactly_where_a_text_is_not_familiar_enough(several
         assert (found[~is_rejected, :-1] == logits[~is_rejected]).all()
     else:
         assert ((found.argmax(-1) == 4).numpy() == is_rejected).all() and (found[:, :-1] == logits).all()
-        np.testing.assert_allclose(strangeness_of(found.numpy()), 2.0 - familiar, atol=1e-5)
+        np.testing.assert_allclose(strangeness_of(found.numpy()), -0.5 - familiar, atol=1e-5)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "rms_norm"])

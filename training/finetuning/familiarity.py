@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from vocabless.modeling.rejection import Rejection, energy
+from vocabless.modeling.rejection import Rejection, energy, familiarity
 from vocabless.modeling.sentences import smallest_of_texts
 from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors
 from vocabless.training.finetuning.tasks.problems import MultiLabel, Problem
@@ -17,25 +17,29 @@ from vocabless.training.finetuning.tasks.problems import MultiLabel, Problem
 class Familiarity:
     """How familiar n rows are, by models that have not learned them, see `Rejection`."""
 
-    scale: float  # of the typicality
     scores: Vectors  # (n,)
+    scales: Vectors  # (2, 2), of energy and typicality: means, and 1 / standard deviations
 
     @classmethod
     def of(cls, logits: TextLogits, typicality: TextLogits, temperature: float, problem: Problem) -> "Familiarity":
         """Returns that of rows by their logits, before they are divided, and their typicality, (n, 1).
 
-        Energy and typicality get the same standard deviation. A text is as familiar as its most familiar part.
+        A text is as familiar as its most familiar part.
         """
 
-        def energies(values: Vectors) -> Vectors:
-            found = energy(torch.from_numpy(values / temperature), problem.name == MultiLabel.name)
-            return cast(Vectors, found[:, 0].numpy())
+        def parts(outputs: Vectors, typical: Vectors) -> Vectors:
+            energies = energy(torch.from_numpy(outputs / temperature), problem.name == MultiLabel.name)
+            return np.column_stack([energies.numpy(), typical])
 
-        spread = typicality.texts.std()
-        scale = float(energies(logits.texts).std() / spread) if spread > 0 else 0.0
-        of_texts = energies(logits.texts) + scale * typicality.texts[:, 0]
-        of_sentences = energies(logits.sentences) + scale * typicality.sentences[:, 0]
-        return cls(scale, -smallest_of_texts(-of_texts, -of_sentences, logits.places))
+        def scores(values: Vectors) -> Vectors:
+            return cast(Vectors, familiarity(torch.from_numpy((values - means) / deviations))[:, 0].numpy())
+
+        of_texts = parts(logits.texts, typicality.texts)
+        means, deviations = of_texts.mean(0), of_texts.std(0)
+        deviations[deviations == 0] = 1
+        of_sentences = -scores(parts(logits.sentences, typicality.sentences))
+        found = -smallest_of_texts(-scores(of_texts), of_sentences, logits.places)
+        return cls(found, np.stack([means, 1 / deviations]))
 
     def limit(self, share: float) -> float:
         """Returns the familiarity that at most this share of further texts with a label is below.
@@ -47,7 +51,7 @@ class Familiarity:
         "+" of Barber et al., *Predictive Inference with the Jackknife+*, Annals of Statistics 2021, which promises
         nothing. The saved model has learned more rows, so that texts are more familiar to it.
 
-        >>> Familiarity(1.0, np.arange(1.0, 40.0)).limit(0.05)
+        >>> Familiarity(np.arange(1.0, 40.0), np.ones((2, 2))).limit(0.05)
         2.0
         """
         count = max(1, floor(share * (len(self.scores) + 1) + 1e-9))
@@ -63,7 +67,8 @@ class Familiarity:
         config.label2id = {name: number for number, name in enumerate(names)}
         model.num_labels = len(names)
         head.rejection = Rejection(config, len(typical)).to(head.dense.weight.device)
-        head.rejection.typical.copy_(torch.from_numpy(self.scale * typical))
+        head.rejection.typical.copy_(torch.from_numpy(typical))
+        head.rejection.scales.copy_(torch.from_numpy(self.scales))
         return (
             f"Texts get {label!r} if their familiarity is below {config.classifier_reject_score:.2f}, that of "
             f"{100 * share:g} % of {len(self.scores):,} rows that were not learned."

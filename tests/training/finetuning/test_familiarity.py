@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vocabless import VocablessForSequenceClassification, load_config
+from vocabless.modeling.rejection import SHARPNESS
 from vocabless.training.finetuning.familiarity import Familiarity
 from vocabless.training.finetuning.prepared import check_rejection
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
@@ -14,6 +15,7 @@ from vocabless.training.finetuning.tasks.problems import Regression, SingleLabel
 
 ROWS = Examples(["a"] * 30, labels=["x"] * 30)
 DATA = TaskData("t", "t", SingleLabel(["x", "y"]), ROWS, {"": ROWS})
+SCALES = np.ones((2, 2))
 
 
 def text_logits(texts: list[list[float]], sentences: list[list[float]], places: list[int]) -> TextLogits:
@@ -24,25 +26,26 @@ def text_logits(texts: list[list[float]], sentences: list[list[float]], places: 
 def test_at_most_the_share_of_further_texts_is_below_the_limit_and_hardly_less(rows, share):
     random = np.random.default_rng(0)
     draws = [random.standard_cauchy(rows + 50) for _ in range(4000)]
-    below = np.mean([(draw[rows:] < Familiarity(1.0, draw[:rows]).limit(share)).mean() for draw in draws])
+    below = np.mean([(draw[rows:] < Familiarity(draw[:rows], SCALES).limit(share)).mean() for draw in draws])
     assert share - 1 / (rows + 1) - 0.005 < below < share + 0.003
 
 
 def test_of_too_few_rows_the_limit_is_the_smallest_familiarity():
-    assert Familiarity(1.0, np.array([3.0, 1.0, 2.0])).limit(0.05) == 1.0
+    assert Familiarity(np.array([3.0, 1.0, 2.0]), SCALES).limit(0.05) == 1.0
 
 
-def test_energy_and_typicality_vary_alike_and_the_most_familiar_part_counts():
+def test_energy_and_typicality_are_standardized_and_the_most_familiar_part_counts():
     logits = text_logits([[2.0, -2.0], [0.0, 0.0], [5.0, 1.0]], [[9.0, -9.0], [0.1, 0.0]], [1, 2])
     typicality = text_logits([[0.3], [0.1], [0.2]], [[0.1], [0.0]], [1, 2])
     found = Familiarity.of(logits, typicality, 2.0, SingleLabel(["x", "y"]))
-    energies = np.log(2 * np.cosh([1.0, 0.0, 1.0]))
-    assert found.scale == pytest.approx(energies.std() / np.std([0.3, 0.1, 0.2]))
-    sentence = np.log(2 * np.cosh(4.5)) + 0.1 * found.scale
-    expected = [energies[0] + 0.3 * found.scale, sentence, energies[2] + 0.2 * found.scale]
-    np.testing.assert_allclose(found.scores, expected)
+    energies, typical = np.log(2 * np.cosh([1.0, 0.0, 1.0, 4.5])), np.array([0.3, 0.1, 0.2, 0.1])
+    means, deviations = (np.array([each(energies[:3]), each(typical[:3])]) for each in (np.mean, np.std))
+    np.testing.assert_allclose(found.scales, [means, 1 / deviations])
+    parts = (np.stack([energies, typical]).T - means) / deviations
+    expected = -np.log(np.exp(-SHARPNESS * parts).sum(axis=1)) / SHARPNESS
+    np.testing.assert_allclose(found.scores, [expected[0], max(expected[[1, 3]]), expected[2]])
     constant = text_logits([[0.3], [0.3], [0.3]], [[0.3], [0.3]], [1, 2])
-    assert Familiarity.of(logits, constant, 2.0, SingleLabel(["x", "y"])).scale == 0.0
+    assert Familiarity.of(logits, constant, 2.0, SingleLabel(["x", "y"])).scales[1, 1] == 1.0
 
 
 @pytest.mark.parametrize(("changes", "share", "label", "sentence"), [
