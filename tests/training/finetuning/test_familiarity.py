@@ -1,20 +1,13 @@
 """The limit of familiarity, on rows that were not learned."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from vocabless import VocablessForSequenceClassification, load_config
 from vocabless.modeling.rejection import SHARPNESS
 from vocabless.training.finetuning.familiarity import Familiarity
-from vocabless.training.finetuning.prepared import check_rejection
-from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.logits import TextLogits
-from vocabless.training.finetuning.tasks.problems import Regression, SingleLabel
+from vocabless.training.finetuning.tasks.problems import SingleLabel
 
-ROWS = Examples(["a"] * 30, labels=["x"] * 30)
-DATA = TaskData("t", "t", SingleLabel(["x", "y"]), ROWS, {"": ROWS})
 SCALES = np.ones((2, 2))
 
 
@@ -46,20 +39,3 @@ def test_energy_and_typicality_are_standardized_and_the_most_familiar_part_count
     np.testing.assert_allclose(found.scores, [expected[0], max(expected[[1, 3]]), expected[2]])
     constant = text_logits([[0.3], [0.3], [0.3]], [[0.3], [0.3]], [1, 2])
     assert Familiarity.of(logits, constant, 2.0, SingleLabel(["x", "y"])).scales[1, 1] == 1.0
-
-
-@pytest.mark.parametrize(("changes", "share", "label", "sentence"), [
-    ({"problem": Regression()}, 0.05, "z", "reject is 0.05, but the model gives numbers; leave it out"),
-    ({}, 0.05, "y", "reject_label is 'y', which is a label of the training rows; give another name"),
-    ({}, 0.01, "z", "reject is 0.01, which 30 training rows cannot hold; give at least 99 rows, or a larger"),
-    ({"validation": {}}, 0.05, "z", "reject is 0.05, which 30 training rows cannot hold"),
-])  # fmt: skip
-def test_what_cannot_turn_texts_away_is_named(changes, share, label, sentence):
-    model = VocablessForSequenceClassification(load_config("ewe-bert-word-tiny"))
-    with pytest.raises(ValueError, match=sentence):
-        check_rejection(TaskData(**{**vars(DATA), **changes}), model, share, label)
-
-
-def test_a_stock_model_is_named():
-    with pytest.raises(ValueError, match="but the model is not of vocabless; leave it out"):
-        check_rejection(DATA, SimpleNamespace(classifier=None), 0.05, "z")

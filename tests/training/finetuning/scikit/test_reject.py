@@ -6,6 +6,7 @@ from transformers import pipeline
 
 from vocabless import VocablessClassifier
 from vocabless.training.finetuning.candidates import TRAINED
+from vocabless.training.trainer import ResumableTrainer
 
 THINGS = "house river stone cat dog tree hill road lake moon".split()
 TEXTS = [f"the {colour} {thing}" for colour in ("red", "blue") for thing in THINGS]
@@ -88,6 +89,12 @@ def test_fine_tuned_weights_are_judged_on_folds_that_they_have_not_learned(encod
     assert classifier.results_["epochs"] == 1 and classifier.model_.classifier.rejection.typical.any()
     scores = classifier.score_samples(TEXTS)
     assert 0 <= (scores < classifier.offset_).mean() <= 0.3
+
+
+def test_weights_that_are_divided_among_processes_are_refused_before_they_are_trained(encoder, monkeypatch):
+    monkeypatch.setattr(ResumableTrainer, "is_sharded", True)
+    with pytest.raises(ValueError, match="reject reads the whole model, but FSDP and DeepSpeed give a process a part"):
+        VocablessClassifier(encoder, reject=0.2, epochs=1).fit(TEXTS, LABELS)
 
 
 @pytest.mark.parametrize("reject", [0, -0.1, 0.6, True, "0.1", float("nan")])
