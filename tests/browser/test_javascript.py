@@ -169,6 +169,7 @@ def near(found: Any, expected: np.ndarray) -> bool:
 
 
 @in_each_engine
+@pytest.mark.quick("chromium")  # the test of probabilities runs in both
 def test_vectors_are_those_of_onnx_model(engine: str, small, packaged, in_onnxruntime, run_in) -> None:
     folder, encoder = packaged(small(None)), in_onnxruntime(small(None))
     vectors, short, numbers = run_in(
