@@ -976,7 +976,7 @@ def familiarity(parts: Tensor) -> Tensor:
     tensor([[0.0000],
             [0.7690]])
     """
-    first, last = parts[:, :1], parts[:, 1:]  # no `chunk`, an operator that pages lack
+    first, last = parts[:, :1], parts[:, 1:]  # `chunk` is a Split without sizes, which pages lack
     return last - F.softplus(SHARPNESS * (last - first)) / SHARPNESS
 
 
