@@ -121,7 +121,9 @@ def _tune(prepared: Prepared, training: Any, rows: EncodedRows, start: PreTraine
     if prepared.arguments.early_stopping_patience and training.load_best_model_at_end:
         trainer.add_callback(EarlyStoppingCallback(prepared.arguments.early_stopping_patience))
     if trainer.is_sharded and prepared.rejects:
-        raise ValueError("reject reads the whole model, but FSDP and DeepSpeed give a process a part; leave one out.")
+        raise ValueError(
+            "reject reads the whole model, which FSDP and DeepSpeed split across processes; leave one out."
+        )
     metrics = trainer.resume()
     models = {TRAINED: cast(PreTrainedModel, trainer.model)}
     if prepared.has_first_head and not trainer.is_sharded:  # else there is no whole model to compute with

@@ -93,7 +93,9 @@ def test_fine_tuned_weights_are_judged_on_folds_that_they_have_not_learned(encod
 
 def test_weights_that_are_divided_among_processes_are_refused_before_they_are_trained(encoder, monkeypatch):
     monkeypatch.setattr(ResumableTrainer, "is_sharded", True)
-    with pytest.raises(ValueError, match="reject reads the whole model, but FSDP and DeepSpeed give a process a part"):
+    with pytest.raises(
+        ValueError, match="reject reads the whole model, which FSDP and DeepSpeed split across processes"
+    ):
         VocablessClassifier(encoder, reject=0.2, epochs=1).fit(TEXTS, LABELS)
 
 
