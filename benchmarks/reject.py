@@ -58,11 +58,11 @@ def of_vectors(name: str, embed: Any, texts: list[str], labels: list[Any]) -> De
     every, held_out = np.arange(len(texts)), np.zeros((2, len(texts)))
     for rows, fold in StratifiedKFold(shuffle=True, random_state=0).split(every, column):
         held_out[:, fold] = parts(rows, vectors[fold])
-    means, deviations = held_out.mean(axis=1), held_out.std(axis=1)
+    scales = torch.from_numpy(np.stack([held_out.mean(axis=1), 1 / held_out.std(axis=1)]))
 
     def both(rows: list[str]) -> Scores:
         """Returns the familiarity of texts, (n,)."""
-        found: Scores = familiarity(torch.from_numpy((parts(every, embed(rows)).T - means) / deviations))[:, 0].numpy()
+        found: Scores = familiarity(torch.from_numpy(parts(every, embed(rows)).T), scales)[:, 0].numpy()
         return found
 
     regression = LogisticRegression(C=10, max_iter=1000).fit(vectors, column)

@@ -947,7 +947,7 @@ class Rejection(HasConstants):
         super().__init__()
         self.config: Any = config
         self.typical = nn.Parameter(torch.zeros(num_directions))
-        self.scales = nn.Parameter(torch.zeros(2, 2))  # of energy and typicality: means, and 1 / standard deviations
+        self.scales = nn.Parameter(torch.zeros(2, 2))  # see `familiarity`
 
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         """Makes the weights 0."""
@@ -957,8 +957,8 @@ class Rejection(HasConstants):
         """Returns the logits (B, L + 1); directions are (B, num_directions)."""
         has_several = self.config.problem_type == "multi_label_classification"
         typicality = (directions * self.typical).sum(dim=-1, keepdim=True)  # no matrix product, which 8 bits would blur
-        parts = (torch.cat([energy(logits, has_several), typicality], dim=-1) - self.scales[0]) * self.scales[1]
-        strangeness = self.config.classifier_reject_score - familiarity(parts)
+        parts = torch.cat([energy(logits, has_several), typicality], dim=-1)
+        strangeness = self.config.classifier_reject_score - familiarity(parts, self.scales)
         if not has_several:
             return torch.cat([logits, logits.amax(dim=-1, keepdim=True) + strangeness], dim=-1)
         threshold = self.config.classifier_threshold or 0.5
@@ -966,16 +966,18 @@ class Rejection(HasConstants):
         return torch.cat([logits - SUPPRESSED * (strangeness > 0), none], dim=-1)
 
 
-def familiarity(parts: Tensor) -> Tensor:
-    """Returns the familiarity of texts, (B, 1), by their energy and typicality in standard deviations, (B, 2).
+def familiarity(parts: Tensor, scales: Tensor) -> Tensor:
+    """Returns the familiarity of texts, (B, 1), by their energy and typicality, (B, 2).
 
-    It is the smooth minimum −log Σ exp(−`SHARPNESS` · part) / `SHARPNESS`. A sum would let one part make up for the
-    other; then a known text that is misspelt, which has less of both, is turned away more often than by either part.
+    Both are standardized by `scales`, (2, 2): means, and 1 / standard deviations. The familiarity is their smooth
+    minimum −log Σ exp(−`SHARPNESS` · part) / `SHARPNESS`. A sum would let one part make up for the other; then a known
+    text that is misspelt, which has less of both, is turned away more often than by either part.
 
-    >>> familiarity(torch.tensor([[0.0, 9.0], [1.0, 1.0]]))
+    >>> familiarity(torch.tensor([[2.0, 9.0], [4.0, 1.0]]), torch.tensor([[2.0, 0.0], [0.5, 1.0]]))
     tensor([[0.0000],
             [0.7690]])
     """
+    parts = (parts - scales[0]) * scales[1]
     first, last = parts[:, :1], parts[:, 1:]  # `chunk` is a Split without sizes, which pages lack
     return last - F.softplus(SHARPNESS * (last - first)) / SHARPNESS
 

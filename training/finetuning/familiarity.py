@@ -18,7 +18,7 @@ class Familiarity:
     """How familiar n rows are, by models that have not learned them, see `Rejection`."""
 
     scores: Vectors  # (n,)
-    scales: Vectors  # (2, 2), of energy and typicality: means, and 1 / standard deviations
+    scales: Vectors  # (2, 2), see `familiarity`
 
     @classmethod
     def of(cls, logits: TextLogits, typicality: TextLogits, temperature: float, problem: Problem) -> "Familiarity":
@@ -32,14 +32,13 @@ class Familiarity:
             return np.column_stack([energies.numpy(), typical])
 
         def scores(values: Vectors) -> Vectors:
-            return cast(Vectors, familiarity(torch.from_numpy((values - means) / deviations))[:, 0].numpy())
+            return cast(Vectors, familiarity(*map(torch.from_numpy, (values, scales)))[:, 0].numpy())
 
         of_texts = parts(logits.texts, typicality.texts)
-        means, deviations = of_texts.mean(0), of_texts.std(0)
-        deviations[deviations == 0] = 1
+        deviations = of_texts.std(0)
+        scales = np.stack([of_texts.mean(0), 1 / np.where(deviations > 0, deviations, 1)])
         of_sentences = -scores(parts(logits.sentences, typicality.sentences))
-        found = -smallest_of_texts(-scores(of_texts), of_sentences, logits.places)
-        return cls(found, np.stack([means, 1 / deviations]))
+        return cls(-smallest_of_texts(-scores(of_texts), of_sentences, logits.places), scales)
 
     def limit(self, share: float) -> float:
         """Returns the familiarity that at most this share of further texts with a label is below.
