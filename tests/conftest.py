@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from vocabless.variants import Variant
 
 # Of a configuration: no graph depends on them.
-UNSEEN = ("id2label", "label2id", "problem_type", "classifier_reads_sentences", "_name_or_path", "weights_id")
+UNSEEN = ("id2label", "label2id", "problem_type", "classifier_reads_sentences", "classifier_threshold")
+UNSEEN += ("_name_or_path", "weights_id")
 EXPORTING = ("browser", "conversion")  # folders of tests that export graphs
 LONG = 100  # seconds; a test with a longer time limit may take minutes
 CORPUS = ["the quick brown fox jumps over the lazy dog"] * 5
@@ -198,7 +199,7 @@ def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPat
     def save(name: str | Variant, head: str = "VocablessModel", **options: object) -> Path:
         key = f"{name} {head} {options}"
         if key not in folders:
-            row, folder = find_variant(name), tmp_path_factory.mktemp(head)
+            row, folder = find_variant(name), tmp_path_factory.mktemp(head) / "model"
             tokenizer = load_tokenizer(name, **{"subword" if row.reads_subwords else "target": subwords[row.subwords]})
             torch.manual_seed(1)
             config = shrink_config(load_config(name, **options))
