@@ -1,6 +1,7 @@
 """Misspelt and unfinished words as the rules read, in slow Python; `browser/near_words.js` must find the same."""
 
 import unicodedata
+from functools import cache
 
 import regex
 
@@ -19,6 +20,7 @@ def words_of(text: str) -> list[tuple[str, str]]:
     return [(unit, word.translate(LETTERS)) for unit, word in pairs if regex.search(r"[\p{L}\p{N}]", word)]
 
 
+@cache
 def all_words_of(text: str) -> list[str]:
     units, joined = words_in(SPLITTERS["word"](lowercase=True, fold_forms=True))(text)
     return units + joined

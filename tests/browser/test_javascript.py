@@ -78,7 +78,7 @@ MEMBERS = """async (module, name) => {
 def node(folder: Path, program: str) -> str:
     """Runs a program beside a package, in Node; returns what it prints."""
     (folder / "program.mjs").write_text(program, encoding="utf-8")
-    done = subprocess.run(["node", "program.mjs"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(["node", "program.mjs"], cwd=folder, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

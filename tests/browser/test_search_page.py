@@ -107,7 +107,8 @@ def find(made, chromium) -> Callable[..., list[dict[str, Any]]]:
     return write
 
 
-def passages(sources: list[str]) -> list[Row]:
+@pytest.fixture(scope="module")
+def rows(sources) -> list[Row]:
     """Document, sentences, title and text of each passage."""
     documents, _ = read_documents(sources)
     return [
@@ -183,8 +184,8 @@ def ranked(query: str, rows: list[Row], index: PassageIndex) -> tuple[np.ndarray
 
 @pytest.mark.parametrize("flags", [[], pytest.param(["--fp32"], marks=pytest.mark.slow)])
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_results_are_those_of_python(query: str, flags: list[str], sources, made, find) -> None:
-    rows, (_, index) = passages(sources), made(*flags)
+def test_the_results_are_those_of_python(query: str, flags: list[str], rows, made, find) -> None:
+    _, index = made(*flags)
     scores, fits, similarities, best = ranked(query, rows, index)
     found = find(query, *flags)
     assert len(found) == 20
