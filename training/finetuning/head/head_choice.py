@@ -10,13 +10,8 @@ import numpy as np
 import torch
 from transformers.utils import logging
 
-from vocabless.training.finetuning.head.linear_problem import (
-    FirstHead,
-    LabelledFeatures,
-    LinearProblem,
-    Settings,
-    one_blas_thread,
-)
+from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
+from vocabless.training.finetuning.head.linear_problem import LinearProblem, one_blas_thread
 from vocabless.training.finetuning.tasks.data import Rows
 from vocabless.training.finetuning.tasks.logits import SILENT_SECONDS, Vectors
 from vocabless.training.finetuning.tasks.metrics import is_gain

@@ -10,7 +10,7 @@ from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.pretrained_model import check_finite
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.saving.sentence_modules import DENSE, read_sentence_modules
-from vocabless.training.finetuning.head.linear_problem import FirstHead
+from vocabless.training.finetuning.head.linear_head import FirstHead
 
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 MAX_WIDE_ROWS, MIN_WIDE_ROWS = 1 << 15, 1 << 10  # of a wide part; with so many labels that fewer fit, there is none

@@ -1,7 +1,7 @@
-"""The convex problem of the first head: a linear model of a text's vector and words."""
+"""The convex problem of the first head, whose solution is a `FirstHead`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -12,11 +12,12 @@ from scipy.optimize import minimize
 from scipy.sparse import diags
 from threadpoolctl import ThreadpoolController
 
-from vocabless.training.finetuning.head.frozen_features import Features, relevance
+from vocabless.training.finetuning.head.frozen_features import relevance
+from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
 from vocabless.training.finetuning.tasks import problems
-from vocabless.training.finetuning.tasks.data import Rows, sample_rows
+from vocabless.training.finetuning.tasks.data import sample_rows
 from vocabless.training.finetuning.tasks.logits import Vectors
-from vocabless.training.finetuning.tasks.problems import Array, Problem, SingleLabel
+from vocabless.training.finetuning.tasks.problems import Array, SingleLabel
 
 MAX_KERNEL_ROWS = 2500  # up to so many rows, a model of wide features is fitted to the kernel of the rows
 ODDS_ROWS, ODDS_STRENGTH = 1000, 0.1  # rows that are told from everyday lines, and the inverse regularisation
@@ -24,56 +25,11 @@ COPIES = 1e-10  # added to the kernel's diagonal, times its mean: copies of a te
 _blas = cache(ThreadpoolController)  # finding the libraries of BLAS takes 3 ms, as long as a fit to few rows
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What cross-validation chooses of a head."""
-
-    strength: float
-    wide_weight: float = 0.0
-    temperature: float = 1.0  # by which the logits are divided, so that probabilities are right on held-out rows
-
-
-@dataclass(frozen=True)
-class FirstHead:
-    """A linear model of scaled vectors, and of wide features."""
-
-    weight: Vectors  # (outputs, D)
-    bias: Vectors  # (outputs,)
-    mean: Vectors  # (D,), of the vectors
-    deviation: Vectors  # (D,), what they are divided by, see `LinearProblem`
-    wide: Vectors | None = None  # (rows, outputs)
-
-    def divided_by(self, temperature: float) -> "FirstHead":
-        """Returns the model whose logits are those of this one, divided by the temperature."""
-        wide = None if self.wide is None else self.wide / temperature
-        return replace(self, weight=self.weight / temperature, bias=self.bias / temperature, wide=wide)
-
-    def logits(self, features: Features) -> Vectors:
-        """Returns the logits (n, outputs) of the features of n rows."""
-        logits: Vectors = ((features.vectors - self.mean) / self.deviation) @ self.weight.T + self.bias
-        if self.wide is not None and features.wide is not None:
-            logits += features.wide @ self.wide
-        return logits
-
-
-@dataclass(frozen=True)
-class LabelledFeatures:
-    """What a head reads of n texts, and the targets of a problem."""
-
-    problem: Problem
-    features: Features
-    targets: Array  # (n,) or (n, labels)
-    everyday: Vectors | None = None  # (lines, D), what the head reads of everyday lines; None: sentences are not read
-
-    def select(self, rows: Rows) -> "LabelledFeatures":
-        """Returns those of some of the texts."""
-        return replace(self, features=self.features.select(rows), targets=self.targets[rows])
-
-    def fit(self, settings: Settings) -> FirstHead:
-        """Returns the model that fits all texts."""
-        with one_blas_thread():
-            (head,) = LinearProblem(self).heads(settings.wide_weight, [settings.strength])
-        return head.divided_by(settings.temperature)
+def fit_linear_head(labelled: LabelledFeatures, settings: Settings) -> FirstHead:
+    """Returns the model that fits all texts."""
+    with one_blas_thread():
+        (head,) = LinearProblem(labelled).heads(settings.wide_weight, [settings.strength])
+    return head.divided_by(settings.temperature)
 
 
 class LinearProblem:
