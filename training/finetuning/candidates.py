@@ -66,7 +66,8 @@ class Candidate:
         if logits[""].texts.shape[1] > data.problem.config["num_labels"]:
             typicality = logits[""].split()[1]
             logits = {suffix: of_rows.split()[0] for suffix, of_rows in logits.items()}
-        temperature = 1.0 if is_calibrated else _temperature(data, logits[""])
+        calibrating = _temperature(data, logits[""])
+        temperature = 1.0 if is_calibrated else calibrating
         saved = {suffix: of_rows.joined(temperature) for suffix, of_rows in logits.items()}
         threshold = _threshold(data, saved[""])
         problem, scores = data.problem.with_threshold(threshold), Scores()
@@ -74,7 +75,7 @@ class Candidate:
             of_part = problem.score(of_rows, data.targets(data.validation[suffix]))
             scores |= {f"{metric}{suffix}": value for metric, value in of_part.items()}
         familiarity = None if typicality is None else Familiarity.of(logits[""], typicality, temperature, problem)
-        losses = _losses(data, logits[""])
+        losses = _losses(data, logits[""].joined(calibrating))
         return cls(name, temperature, threshold, reads_sentences, scores, losses, saved[""], familiarity)
 
     @torch.no_grad()
@@ -250,16 +251,15 @@ def _temperature(data: TaskData, logits: TextLogits) -> float:
     return data.problem.temperature(logits.texts, data.targets(examples), weights)
 
 
-def _losses(data: TaskData, logits: TextLogits) -> Vectors:
+def _losses(data: TaskData, calibrated: Vectors) -> Vectors:
     """Returns the loss of each validation row, (n,), times its weight over the mean weight.
 
-    The logits are calibrated first: a model that was trained for some epochs is too sure of itself, which raises its
-    loss without more mistakes.
+    Its logits are calibrated: a model that was trained for some epochs is too sure of itself, which raises its loss
+    without more mistakes.
     """
     examples = data.validation[""]
-    targets = data.targets(examples)
-    calibrated = logits.joined(data.problem.temperature(logits.texts, targets))
-    losses: Vectors = data.problem.losses(torch.from_numpy(calibrated), torch.from_numpy(targets)).numpy()
+    targets = torch.from_numpy(data.targets(examples))
+    losses: Vectors = data.problem.losses(torch.from_numpy(calibrated), targets).numpy()
     return losses if examples.weights is None else losses * examples.weights / np.mean(examples.weights)
 
 
