@@ -18,7 +18,7 @@ from vocabless.training.finetuning.head.frozen_features import Features, read_fe
 from vocabless.training.finetuning.head.head_choice import HeldOut, choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
-from vocabless.training.finetuning.head.linear_problem import fit_linear_head
+from vocabless.training.finetuning.head.linear_problem import LinearProblem
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode, sample_rows
 from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
 from vocabless.training.finetuning.tasks.metrics import is_gain
@@ -47,7 +47,7 @@ class HeadFit:
     def without(self, fold: Rows | Sequence[int]) -> FirstHead:
         """Returns the head that is fitted to the training rows outside a fold."""
         rows = np.setdiff1d(np.arange(len(self.labelled.targets)), fold)
-        return fit_linear_head(self.labelled.select(rows), self.settings)
+        return LinearProblem(self.labelled.select(rows)).fit(self.settings)
 
 
 def fit_head(
@@ -107,7 +107,7 @@ def fit_head(
     if is_part or not reads_sentences:
         held_out = held_out_heads(labelled, folds, settings) if is_part else held_out
         logits = with_sentences(held_out, reads_sentences)
-    write_head(fit_linear_head(labelled, settings), model)
+    write_head(LinearProblem(labelled).fit(settings), model)
     logits = logits if rejects else logits.split()[0]
     return HeadFit(labelled, settings, logits, scored, reads_sentences, seconds)
 

@@ -25,13 +25,6 @@ COPIES = 1e-10  # added to the kernel's diagonal, times its mean: copies of a te
 _blas = cache(ThreadpoolController)  # finding the libraries of BLAS takes 3 ms, as long as a fit to few rows
 
 
-def fit_linear_head(labelled: LabelledFeatures, settings: Settings) -> FirstHead:
-    """Returns the model that fits all texts."""
-    with one_blas_thread():
-        (head,) = LinearProblem(labelled).heads(settings.wide_weight, [settings.strength])
-    return head.divided_by(settings.temperature)
-
-
 class LinearProblem:
     """The convex problem of a head; `heads` solves it with a weight of its wide part, a power of 2, and any strengths.
 
@@ -46,6 +39,12 @@ class LinearProblem:
         variance = vectors.var(0, dtype=np.float64)
         deviation = np.sqrt(np.full_like(variance, variance.mean()) if labelled.features.are_taught else variance)
         self._mean, self._deviation = vectors.mean(0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
+
+    def fit(self, settings: Settings) -> FirstHead:
+        """Returns the model that fits all texts."""
+        with one_blas_thread():
+            (head,) = self.heads(settings.wide_weight, [settings.strength])
+        return head.divided_by(settings.temperature)
 
     def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
         """Yields the model of all features with each of the strengths.

@@ -26,7 +26,7 @@ from vocabless.training.finetuning.head.frozen_features import Features, read_fe
 from vocabless.training.finetuning.head.head_choice import choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
 from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
-from vocabless.training.finetuning.head.linear_problem import fit_linear_head
+from vocabless.training.finetuning.head.linear_problem import LinearProblem
 from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks import logits, problems
 from vocabless.training.finetuning.tasks import logits as logits_file
@@ -70,7 +70,7 @@ def test_fits_and_texts_that_take_long_show_a_bar_unless_bars_are_off(seconds, s
 ])  # fmt: skip
 def test_a_head_predicts_like_scikit_learns_model_of_its_problem(problem, targets, model, tolerance):
     logits = torch.from_numpy(
-        fit_linear_head(LabelledFeatures(problem, Features(VECTORS), targets), SETTINGS).logits(Features(VECTORS))
+        LinearProblem(LabelledFeatures(problem, Features(VECTORS), targets)).fit(SETTINGS).logits(Features(VECTORS))
     )
     ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
     model = make_pipeline(StandardScaler(), model).fit(VECTORS, targets)
@@ -82,10 +82,10 @@ def test_a_label_without_rows_is_never_predicted():
     features = Features(VECTORS, WIDE)
     for settings in (SETTINGS, Settings(0.3, 1.0)):
         three = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.minimum(CLASSES, 1))
-        head = fit_linear_head(three, settings)
+        head = LinearProblem(three).fit(settings)
         logits = head.logits(features)
         assert np.allclose(logits[:, 2], ABSENT) and (logits.argmax(1) < 2).all()
-        alone = fit_linear_head(LabelledFeatures(SingleLabel(["a", "b"]), features, np.ones(90, int)), settings)
+        alone = LinearProblem(LabelledFeatures(SingleLabel(["a", "b"]), features, np.ones(90, int))).fit(settings)
         assert (alone.logits(features).argmax(1) == 1).all()
 
 
@@ -99,7 +99,7 @@ def test_blas_has_one_thread_while_a_head_is_fitted(features):
             return super().fit_linear(*args)
 
     with threadpool_limits(2, "blas"):
-        fit_linear_head(LabelledFeatures(Recording(["a", "b", "c"]), features, CLASSES), Settings(0.3, 1.0))
+        LinearProblem(LabelledFeatures(Recording(["a", "b", "c"]), features, CLASSES)).fit(Settings(0.3, 1.0))
         after = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
     assert set(threads) == {1} and after == {2}
 
@@ -133,7 +133,7 @@ def test_the_relevance_of_a_row_is_a_divergence_of_classes(problem, targets):
         np.testing.assert_allclose(found, slow_relevance(problem, targets, shares), atol=1e-7)
     nowhere = Features(VECTORS, csr_matrix((90, 3)))
     assert not relevance(nowhere, problem.memberships(targets)).any()
-    head = fit_linear_head(LabelledFeatures(problem, nowhere, targets), Settings(0.3, 1.0))
+    head = LinearProblem(LabelledFeatures(problem, nowhere, targets)).fit(Settings(0.3, 1.0))
     assert np.isfinite(head.logits(nowhere)).all() and not head.wide.any()
 
 
@@ -146,7 +146,7 @@ def test_the_relevance_of_a_row_is_a_divergence_of_classes(problem, targets):
 def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_kernel_rows, monkeypatch):
     monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", most_kernel_rows)
     monkeypatch.setattr("vocabless.training.finetuning.tasks.problems.TOLERANCE", 1e-6)
-    head = fit_linear_head(LabelledFeatures(problem, Features(VECTORS, WIDE), targets), Settings(0.3, 2.0))
+    head = LinearProblem(LabelledFeatures(problem, Features(VECTORS, WIDE), targets)).fit(Settings(0.3, 2.0))
     logits = torch.from_numpy(head.logits(Features(VECTORS, WIDE)))
     ours = {SingleLabel: logits.softmax(-1), MultiLabel: logits.sigmoid(), Regression: logits[:, 0]}[type(problem)]
     wide = WIDE.toarray() * slow_relevance(problem, targets)
@@ -167,9 +167,9 @@ def test_vector_and_wide_features_are_one_problem(problem, targets, model, most_
 def test_the_model_of_many_rows_is_that_of_few(problem, targets, monkeypatch):
     labelled = LabelledFeatures(problem, Features(VECTORS, WIDE, np.linspace(0.5, 2, 90)), targets)
     monkeypatch.setattr(problems, "TOLERANCE", 1e-6)
-    few = fit_linear_head(labelled, Settings(0.3, 2.0)).logits(labelled.features)
+    few = LinearProblem(labelled).fit(Settings(0.3, 2.0)).logits(labelled.features)
     monkeypatch.setattr(linear_problem, "MAX_KERNEL_ROWS", 10)
-    many = fit_linear_head(labelled, Settings(0.3, 2.0)).logits(labelled.features)
+    many = LinearProblem(labelled).fit(Settings(0.3, 2.0)).logits(labelled.features)
     if not isinstance(problem, Regression):
         few, many = (torch.from_numpy(logits) for logits in (few, many))
         activate = torch.sigmoid if isinstance(problem, MultiLabel) else torch.nn.Softmax(dim=-1)
@@ -183,7 +183,7 @@ def test_the_fit_of_many_rows_copies_no_features(monkeypatch):
     wide = random(3000, 500, 0.3, "csr", np.float32, random_state=0)
     labelled = LabelledFeatures(SingleLabel(["a", "b"]), Features(np.eye(3000, 4), wide), np.tile([0, 0, 1], 1000))
     tracemalloc.start()
-    fit_linear_head(labelled, Settings(0.3, 1.0))
+    LinearProblem(labelled).fit(Settings(0.3, 1.0))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < wide.data.nbytes
@@ -196,7 +196,7 @@ UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
 def test_a_head_of_sentence_vectors_is_scikit_learns_model_of_them_with_one_scale(wide, monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.tasks.problems.TOLERANCE", 1e-6)
     features, problem = Features(UNIT, wide, are_taught=True), SingleLabel(["a", "b", "c"])
-    head = fit_linear_head(LabelledFeatures(problem, features, CLASSES), Settings(0.3, 2.0))
+    head = LinearProblem(LabelledFeatures(problem, features, CLASSES)).fit(Settings(0.3, 2.0))
     centred = UNIT - UNIT.mean(0)
     inputs = centred * math.sqrt(8 / np.mean([row @ row for row in centred]))
     if wide is not None:
@@ -214,7 +214,7 @@ def test_the_mean_of_the_logits_is_the_log_odds_against_everyday_lines(wide):
     alone = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(VECTORS, wide), classes)
     settings = Settings(0.3, 1.0)
     plain, found = (
-        fit_linear_head(each, settings).logits(alone.features) for each in (alone, replace(alone, everyday=lines))
+        LinearProblem(each).fit(settings).logits(alone.features) for each in (alone, replace(alone, everyday=lines))
     )
     np.testing.assert_allclose(softmax(found, axis=1), softmax(plain, axis=1), atol=1e-9)
     scaler = StandardScaler().fit(VECTORS)
@@ -226,7 +226,7 @@ def test_the_mean_of_the_logits_is_the_log_odds_against_everyday_lines(wide):
 def test_sentence_vectors_that_are_all_the_same_leave_the_bias_alone():
     features = Features(np.full((90, 8), 8**-0.5), are_taught=True)
     same = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, CLASSES)
-    logits = torch.from_numpy(fit_linear_head(same, Settings(30.0)).logits(features))
+    logits = torch.from_numpy(LinearProblem(same).fit(Settings(30.0)).logits(features))
     np.testing.assert_allclose(logits.softmax(-1)[0], np.bincount(CLASSES) / 90, atol=1e-3)
 
 
@@ -237,8 +237,8 @@ def test_the_head_of_a_model_has_the_logits_of_sentence_vectors_and_keeps_the_la
     rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in "one|two threes|four|a five or six|no".split("|")]
     features = read_features(model, rows, DataCollatorWithPadding(tokenizer))
     np.testing.assert_allclose(np.square(features.vectors).mean(axis=1), 1, atol=1e-6)
-    head = fit_linear_head(
-        LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.array([0, 1, 2, 0, 1])), Settings(3.0)
+    head = LinearProblem(LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.array([0, 1, 2, 0, 1]))).fit(
+        Settings(3.0)
     )
     write_head(head, model)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.classifier.dense.state_dict().items())
@@ -254,7 +254,9 @@ def test_the_head_of_a_model_has_nearly_the_same_logits(pooling, size):
     module = model.classifier
     vectors = chance.normal(size=(200, size * config.hidden_size))
     targets = vectors[:, :3].argmax(1)
-    head = fit_linear_head(LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(vectors), targets), Settings(0.003))
+    head = LinearProblem(LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(vectors), targets)).fit(
+        Settings(0.003)
+    )
     write_head(head, model)
     with torch.no_grad():
         ours = module.out_proj(torch.tanh(module.dense(torch.from_numpy(vectors).float()))).numpy()
@@ -295,7 +297,7 @@ def test_the_settings_have_the_best_held_out_loss_and_each_row_is_scored_without
         raw = np.empty((90, 3))
         for fold in folds:
             rest = np.array([row for row in range(90) if row not in fold])
-            head = fit_linear_head(LabelledFeatures(problem, features.select(rest), targets[rest]), candidate)
+            head = LinearProblem(LabelledFeatures(problem, features.select(rest), targets[rest])).fit(candidate)
             raw[fold] = head.logits(features.select(fold))
         divided = {by: torch.from_numpy(raw / by) for by in problem.temperatures}
         of_rows = {by: problem.losses(logits, torch.tensor(targets)).numpy() for by, logits in divided.items()}
@@ -341,7 +343,7 @@ def test_settings_of_many_rows_and_labels_are_chosen_on_one_fold(monkeypatch):
 def test_the_temperature_divides_the_logits_of_both_parts():
     problem, features = SingleLabel(["a", "b", "c"]), Features(VECTORS, WIDE)
     alone, divided = (
-        fit_linear_head(LabelledFeatures(problem, features, CLASSES), Settings(0.3, 1.0, temperature))
+        LinearProblem(LabelledFeatures(problem, features, CLASSES)).fit(Settings(0.3, 1.0, temperature))
         for temperature in (1.0, 2.5)
     )
     np.testing.assert_allclose(divided.logits(features), alone.logits(features) / 2.5)
