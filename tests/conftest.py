@@ -199,6 +199,7 @@ def random_checkpoint(subwords: dict[str, str], tmp_path_factory: pytest.TempPat
     def save(name: str | Variant, head: str = "VocablessModel", **options: object) -> Path:
         key = f"{name} {head} {options}"
         if key not in folders:
+            # For each name of a folder, transformers imports its code once, so all have the same.
             row, folder = find_variant(name), tmp_path_factory.mktemp(head) / "model"
             tokenizer = load_tokenizer(name, **{"subword" if row.reads_subwords else "target": subwords[row.subwords]})
             torch.manual_seed(1)

@@ -17,7 +17,7 @@ from vocabless.training.finetuning.head.everyday_lines import EVERYDAY_LINES
 from vocabless.training.finetuning.head.frozen_features import Features, read_features
 from vocabless.training.finetuning.head.head_choice import HeldOut, choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
-from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
+from vocabless.training.finetuning.head.linear_head import LabelledFeatures, LinearHead, Settings
 from vocabless.training.finetuning.head.linear_problem import LinearProblem
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode, sample_rows
 from vocabless.training.finetuning.tasks.logits import TextLogits, Vectors, sentence_rows
@@ -44,7 +44,7 @@ class HeadFit:
     reads_sentences: bool  # whether the model shall read the sentences of texts, too
     seconds: float  # in which the encoder read the rows
 
-    def without(self, fold: Rows | Sequence[int]) -> FirstHead:
+    def without(self, fold: Rows | Sequence[int]) -> LinearHead:
         """Returns the head that is fitted to the training rows outside a fold."""
         rows = np.setdiff1d(np.arange(len(self.labelled.targets)), fold)
         return LinearProblem(self.labelled.select(rows)).fit(self.settings)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from transformers.utils import logging
 
-from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
+from vocabless.training.finetuning.head.linear_head import LabelledFeatures, LinearHead, Settings
 from vocabless.training.finetuning.head.linear_problem import LinearProblem, one_blas_thread
 from vocabless.training.finetuning.tasks.data import Rows
 from vocabless.training.finetuning.tasks.logits import SILENT_SECONDS, Vectors
@@ -27,7 +27,7 @@ class HeldOut:
     """What heads say of rows that they were not fitted to."""
 
     logits: Vectors  # (n, outputs); NaN for rows of no fold
-    heads: list[tuple[Rows, FirstHead]]  # the rows of each fold, and the head that was fitted without them
+    heads: list[tuple[Rows, LinearHead]]  # the rows of each fold, and the head that was fitted without them
 
     def divided_by(self, temperature: float) -> "HeldOut":
         """Returns the logits and the heads divided by the temperature."""
@@ -100,7 +100,7 @@ def _held_out(
     found = {strength: HeldOut(np.full(shape, np.nan), []) for strength in strengths}
     with logging.tqdm(total=len(problems) * len(strengths), desc="Head", delay=SILENT_SECONDS, leave=False) as bar:
 
-        def heads_of(fold: Rows, problem: LinearProblem) -> list[tuple[FirstHead, Vectors]]:
+        def heads_of(fold: Rows, problem: LinearProblem) -> list[tuple[LinearHead, Vectors]]:
             """Returns the head with each strength, and what it says of the fold."""
             heads, scored = [], labelled.features.select(fold)
             for head in problem.heads(wide_weight, strengths):

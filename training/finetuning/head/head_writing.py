@@ -10,7 +10,7 @@ from vocabless.modeling.head_layers import PooledHead
 from vocabless.modeling.pretrained_model import check_finite
 from vocabless.modeling.wide_layer import WideLayer
 from vocabless.saving.sentence_modules import DENSE, read_sentence_modules
-from vocabless.training.finetuning.head.linear_head import FirstHead
+from vocabless.training.finetuning.head.linear_head import LinearHead
 
 SMALL = 0.3  # share of a standardised number that the head's tanh reads, where it is nearly linear
 MAX_WIDE_ROWS, MIN_WIDE_ROWS = 1 << 15, 1 << 10  # of a wide part; with so many labels that fewer fit, there is none
@@ -64,7 +64,7 @@ def read_sentence_vector(model: Any, source: str, revision: str | None = None) -
 
 
 @torch.no_grad()
-def write_head(fitted: FirstHead, model: Any) -> None:
+def write_head(fitted: LinearHead, model: Any) -> None:
     """Sets the weights of a model's head, so that its logits are those that were fitted up to the curvature of tanh.
 
     Where the head reads as many numbers as it has units, its first layer standardises them and makes them small.

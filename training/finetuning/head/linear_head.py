@@ -18,7 +18,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class FirstHead:
+class LinearHead:
     """A linear model of scaled vectors, and of wide features."""
 
     weight: Vectors  # (outputs, D)
@@ -27,7 +27,7 @@ class FirstHead:
     deviation: Vectors  # (D,), what they are divided by, see `LinearProblem`
     wide: Vectors | None = None  # (rows, outputs)
 
-    def divided_by(self, temperature: float) -> "FirstHead":
+    def divided_by(self, temperature: float) -> "LinearHead":
         """Returns the model whose logits are those of this one, divided by the temperature."""
         wide = None if self.wide is None else self.wide / temperature
         return replace(self, weight=self.weight / temperature, bias=self.bias / temperature, wide=wide)

@@ -1,4 +1,4 @@
-"""The convex problem of the first head, whose solution is a `FirstHead`."""
+"""The convex problem of the first head, whose solution is a `LinearHead`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from scipy.sparse import diags
 from threadpoolctl import ThreadpoolController
 
 from vocabless.training.finetuning.head.frozen_features import relevance
-from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
+from vocabless.training.finetuning.head.linear_head import LabelledFeatures, LinearHead, Settings
 from vocabless.training.finetuning.tasks import problems
 from vocabless.training.finetuning.tasks.data import sample_rows
 from vocabless.training.finetuning.tasks.logits import Vectors
@@ -40,13 +40,13 @@ class LinearProblem:
         deviation = np.sqrt(np.full_like(variance, variance.mean()) if labelled.features.are_taught else variance)
         self._mean, self._deviation = vectors.mean(0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0)
 
-    def fit(self, settings: Settings) -> FirstHead:
+    def fit(self, settings: Settings) -> LinearHead:
         """Returns the model that fits all texts."""
         with one_blas_thread():
             (head,) = self.heads(settings.wide_weight, [settings.strength])
         return head.divided_by(settings.temperature)
 
-    def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
+    def heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[LinearHead]:
         """Yields the model of all features with each of the strengths.
 
         The mean of its logits, which a softmax does not depend on, is the log-odds of a text of the task against an
@@ -59,7 +59,7 @@ class LinearProblem:
                 bias = head.bias - head.bias.mean() + self._odds[1]
                 yield replace(head, weight=head.weight - head.weight.mean(0) + self._odds[0], bias=bias)
 
-    def _heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[FirstHead]:
+    def _heads(self, wide_weight: float, strengths: Sequence[float]) -> Iterator[LinearHead]:
         """Yields the same, with any mean of the logits."""
         problem, features, targets = self._labelled.problem, self._labelled.features, self._labelled.targets
         scales = self._scales * wide_weight if wide_weight and features.wide is not None else None
@@ -76,9 +76,9 @@ class LinearProblem:
             if scales is not None:
                 of_rows = solve_triangular(inputs, weight.T, trans="T", lower=True)
                 weight, wide = of_rows.T @ deep, self._wide_kernel[0].T @ of_rows * wide_weight * scales[:, None]
-            yield FirstHead(weight, bias, self._mean, self._deviation, wide)
+            yield LinearHead(weight, bias, self._mean, self._deviation, wide)
 
-    def _of_many_rows(self, words: Any, scales: Array, strength: float) -> FirstHead:
+    def _of_many_rows(self, words: Any, scales: Array, strength: float) -> LinearHead:
         """Returns the model of many rows by L-BFGS, as in scikit-learn, without a copy of the features."""
         problem, features, mean = self._labelled.problem, self._labelled.features, self._mean[:, None]
         vectors, targets = features.vectors, self._labelled.targets
@@ -107,7 +107,7 @@ class LinearProblem:
 
         found = minimize(loss, start.ravel(), method="L-BFGS-B", jac=True, options=options).x.reshape(start.shape)
         bias, weight, wide = np.split(found, [1, 1 + len(mean)])
-        return FirstHead(weight.T, bias[0], self._mean, self._deviation, wide * scales[:, None])
+        return LinearHead(weight.T, bias[0], self._mean, self._deviation, wide * scales[:, None])
 
     @cached_property
     def _odds(self) -> tuple[Vectors, Vectors]:

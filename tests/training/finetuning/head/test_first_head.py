@@ -25,7 +25,7 @@ from vocabless.training.finetuning.head.first_head import are_harmful
 from vocabless.training.finetuning.head.frozen_features import Features, read_features, relevance, wide_features
 from vocabless.training.finetuning.head.head_choice import choose, held_out_heads
 from vocabless.training.finetuning.head.head_writing import wide_rows, write_head
-from vocabless.training.finetuning.head.linear_head import FirstHead, LabelledFeatures, Settings
+from vocabless.training.finetuning.head.linear_head import LabelledFeatures, LinearHead, Settings
 from vocabless.training.finetuning.head.linear_problem import LinearProblem
 from vocabless.training.finetuning.rows.held_out import folds_of
 from vocabless.training.finetuning.tasks import logits, problems
@@ -237,9 +237,8 @@ def test_the_head_of_a_model_has_the_logits_of_sentence_vectors_and_keeps_the_la
     rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in "one|two threes|four|a five or six|no".split("|")]
     features = read_features(model, rows, DataCollatorWithPadding(tokenizer))
     np.testing.assert_allclose(np.square(features.vectors).mean(axis=1), 1, atol=1e-6)
-    head = LinearProblem(LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.array([0, 1, 2, 0, 1]))).fit(
-        Settings(3.0)
-    )
+    labelled = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.array([0, 1, 2, 0, 1]))
+    head = LinearProblem(labelled).fit(Settings(3.0))
     write_head(head, model)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.classifier.dense.state_dict().items())
     np.testing.assert_allclose(
@@ -254,9 +253,8 @@ def test_the_head_of_a_model_has_nearly_the_same_logits(pooling, size):
     module = model.classifier
     vectors = chance.normal(size=(200, size * config.hidden_size))
     targets = vectors[:, :3].argmax(1)
-    head = LinearProblem(LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(vectors), targets)).fit(
-        Settings(0.003)
-    )
+    labelled = LabelledFeatures(SingleLabel(["a", "b", "c"]), Features(vectors), targets)
+    head = LinearProblem(labelled).fit(Settings(0.003))
     write_head(head, model)
     with torch.no_grad():
         ours = module.out_proj(torch.tanh(module.dense(torch.from_numpy(vectors).float()))).numpy()
@@ -265,7 +263,7 @@ def test_the_head_of_a_model_has_nearly_the_same_logits(pooling, size):
     assert np.corrcoef(ours.ravel(), expected.ravel())[0, 1] > 0.99
     assert ours.std() / expected.std() == pytest.approx(1, abs=0.1)
     if pooling == "siamese":
-        large = FirstHead(np.zeros((65, vectors.shape[1])), np.zeros(65), np.zeros(1), np.ones(1))
+        large = LinearHead(np.zeros((65, vectors.shape[1])), np.zeros(65), np.zeros(1), np.ones(1))
         with pytest.raises(ValueError, match="a head with 64 units has no place for 65 outputs; fine-tune without it"):
             write_head(
                 large,
@@ -279,10 +277,10 @@ def test_the_wide_part_of_a_head_is_written_and_taken_away():
     model = VocablessForSequenceClassification(load_config("hashgram-nano", classifier_pooling="mean", num_labels=3))
     wide = chance.normal(size=(32, 3))
     options = np.zeros((3, 64)), np.zeros(3), np.zeros(64), np.ones(64)
-    write_head(FirstHead(*options, wide), model)
+    write_head(LinearHead(*options, wide), model)
     np.testing.assert_allclose(model.classifier.wide.weight.detach(), wide, rtol=1e-6)
     assert model.config.classifier_wide_rows == 32
-    write_head(FirstHead(*options), model)
+    write_head(LinearHead(*options), model)
     assert model.classifier.wide is None and model.config.classifier_wide_rows == 0
 
 
