@@ -106,6 +106,11 @@ class Pool(DigestFrontEnd):
         self.codebook = nn.Embedding(2**codeword_bits, embedding_size)
         self.weights = nn.Parameter(torch.zeros(-(-num_bits // codeword_bits), embedding_size))
 
+    def init_weights(self, std: float) -> None:
+        super().init_weights(std)
+        # The mean of J independent codewords is then as wide as a row of the other front ends.
+        init.normal_(self.codebook.weight, std=std * len(self.weights) ** 0.5)
+
     def init_parameter(self, parameter: Tensor, std: float) -> None:
         init.zeros_(parameter)  # equal weights for all codewords
 

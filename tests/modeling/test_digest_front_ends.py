@@ -8,6 +8,7 @@ import torch
 from front_end_blocks import Block, assert_equals_oracle, build, digests, is_special, specials_and, tensor
 from torch import nn
 
+from vocabless import VocablessConfig, VocablessModel
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
 from vocabless.modeling.digest_front_ends import codewords
 from vocabless.modeling.front_ends import FrontEnd, build_front_end
@@ -102,10 +103,12 @@ def test_bits_are_embedded_by_the_equation_of_the_paper(oracle, options, block_s
     assert_equals_oracle(front_end, specials_and(digests(block_size, 300)), embed, tolerance=1e-5 if kinds else 1e-4)
 
 
-def test_pool_starts_with_equal_weights_for_all_codewords() -> None:
-    front_end = build("pool", 16, 3)
-    front_end.init_weights(0.02)
+def test_pool_starts_with_equal_weights_and_embeddings_as_wide_as_those_of_other_front_ends() -> None:
+    config = VocablessConfig(front_end="pool", block_size=16)
+    front_end = VocablessModel(config).eval().front_end
     assert not front_end.weights.any()
+    ordinary = front_end(tensor(digests(16, 400)[5:])) - front_end.token_kinds.weight[-1]
+    assert ordinary.std().item() == pytest.approx(config.initializer_range, rel=0.1)
 
 
 def test_projection_of_a_block_worked_by_hand() -> None:
