@@ -29,12 +29,7 @@ from vocabless.training.finetuning.fine_tuning import FineTuning, all_versions, 
 from vocabless.training.finetuning.prepared import Log
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.rows.sources import data_name, describe_own_data
-from vocabless.training.finetuning.tasks.arguments import (
-    DataArguments,
-    GlueArguments,
-    GlueTrainingArguments,
-    choose_learning_rate,
-)
+from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, GlueTrainingArguments
 from vocabless.training.load import split_revision
 from vocabless.training.prediction import predict
 from vocabless.training.run import Results, prepare_process
@@ -85,8 +80,6 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     choice = None if arguments.is_model_given or data_arguments.task_name else choose_encoder(tasks[0], log)
     if choice is not None:
         arguments.model_name_or_path = choice.source
-    if sentence := choose_learning_rate(arguments, training):
-        log(sentence)
 
     # 2. A run for each task and seed, in a folder of its own.
     runs = [(task, seed) for task in tasks for seed in range(training.seed, training.seed + arguments.seeds)]

@@ -75,8 +75,8 @@ def test_all_tasks_give_checkpoints_and_a_table_with_three_averages_and_constant
     assert {"accuracy", "accuracy_mm"} <= set(top["runs"]["mnli"]["42"]["measures"])
     assert [row["metric"] for row in top["table"] if row["task"] == "stsb"] == ["pearson", "spearman"]
     assert {"torch", "evaluate", "scipy", "scikit-learn"} <= set(top["versions"])
-    assert top["arguments"]["learning_rate"] == 4.4e-4  # chosen for 128 wide
     folder = finished / "sst2" / "seed-42"
+    assert read_results(folder)["arguments"]["learning_rate"] == 4.4e-4  # chosen for 128 wide
     assert not list(folder.glob("checkpoint-*"))
     model, tokenizer = (auto.from_pretrained(folder) for auto in (AutoModelForSequenceClassification, AutoTokenizer))
     assert model.config.id2label == {0: "negative", 1: "positive"}

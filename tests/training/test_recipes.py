@@ -106,9 +106,9 @@ def test_the_command_line_takes_the_place_of_a_recipe(recipe, flags, expected):
 def test_a_task_is_evaluated_by_its_own_steps_or_by_epochs(tmp_path):
     _, training, _ = run_glue.parse_command_line(["--recipe", "hashformer-glue", "--model_name_or_path", "x"])
     task = TaskData("t", "T", SingleLabel(["a", "b"]), Examples(["a"] * 8), {})
-    run = training.arguments_of_run(task, eval_steps=48)
+    run = training.arguments_of_run(task, 128, eval_steps=48)
     assert (run.eval_strategy, run.save_strategy, run.eval_steps, run.save_steps) == ("steps", "steps", 48, 48)
-    assert training.arguments_of_run(task).eval_strategy == "epoch"
+    assert training.arguments_of_run(task, 128).eval_strategy == "epoch"
 
 
 def test_a_recipes_variant_gives_way_to_a_checkpoint(monkeypatch):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from transformers import DataCollatorWithPadding, PreTrainedModel
@@ -14,6 +15,7 @@ from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTra
 from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows, TaskData, encode, shorten
 from vocabless.training.finetuning.tasks.problems import Problem, Regression
 from vocabless.training.load import Loaded, is_checkpoint
+from vocabless.variants import BASE_WIDTH, default_learning_rate
 
 LENGTHS = (64, 128, 256, 512)  # tokens
 DEFAULT_LENGTH = 128
@@ -99,11 +101,17 @@ def prepare(
     if isinstance(tokenizer, VocablessTokenizer):
         tokenizer.model_max_length = length  # for pipelines, ONNX and page
         tokenizer.call_defaults = {"truncation": True}  # as from the folder of a classifier
-    apart = {} if data.is_cross_validated else data.validation
-    validation_rows = {suffix: encode(examples, data.problem, tokenizer, length) for suffix, examples in apart.items()}
+    validation_rows = {
+        suffix: encode(examples, data.problem, tokenizer, length)
+        for suffix, examples in data.validation.items()
+        if not data.is_cross_validated
+    }
     tokens = sum(len(row["input_ids"]) for row in rows) if has_first_head else None
     are_epochs_given = training.num_train_epochs is not None
-    training = training.arguments_of_run(data, arguments.eval_steps.get(data.name), tokens)
+    width = encoder_width(loaded.model.config)
+    if training.learning_rate is None and not has_first_head:  # else it is told before all weights are trained
+        log(f"Learning rate: {default_learning_rate(width):g}, chosen for an encoder {width} wide.")
+    training = training.arguments_of_run(data, width, arguments.eval_steps.get(data.name), tokens)
     patience = arguments.early_stopping_patience
     patience = default_patience(float(training.num_train_epochs or 0)) if patience is None else patience
     arguments = replace(arguments, max_seq_length=length, early_stopping_patience=patience)
@@ -122,6 +130,11 @@ def prepare(
         collator=DataCollatorWithPadding(tokenizer),
         log=log,
     )
+
+
+def encoder_width(config: Any) -> int:
+    """Returns the width of the encoder that a configuration describes, which the learning rate goes by."""
+    return int(getattr(getattr(config, "encoder_config", config), "hidden_size", BASE_WIDTH))
 
 
 def encode_training_rows(

@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
+from transformers import BertConfig, PreTrainedConfig
 
 from vocabless import VocablessForSequenceClassification, load_config
-from vocabless.training.finetuning.prepared import check_rejection
+from vocabless.training.finetuning.prepared import check_rejection, encoder_width
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.problems import Regression, SingleLabel
 
@@ -28,3 +29,8 @@ def test_what_cannot_turn_texts_away_is_named(changes, share, label, sentence):
 def test_a_stock_model_is_named():
     with pytest.raises(ValueError, match="but the model is not of vocabless; leave it out"):
         check_rejection(DATA, SimpleNamespace(classifier=None), 0.05, "z")
+
+
+def test_the_width_that_the_learning_rate_goes_by_is_that_of_the_encoder():
+    configs = load_config("eelbert-word-mini"), BertConfig(hidden_size=512), PreTrainedConfig()
+    assert [encoder_width(config) for config in configs] == [256, 512, 768]

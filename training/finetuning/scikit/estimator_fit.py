@@ -41,7 +41,6 @@ from vocabless.training.finetuning.tasks.arguments import (
     DataArguments,
     GlueArguments,
     GlueTrainingArguments,
-    choose_learning_rate,
 )
 from vocabless.training.finetuning.tasks.data import Examples, TaskData, encode, shorten
 from vocabless.training.finetuning.tasks.logits import logits_of
@@ -101,7 +100,6 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
         loaded = load_model(arguments, data, Path(folder))
         if not takes_first_head(loaded, problem, arguments):
             raise ValueError(f"{source!r} is no encoder of ours without a head; give another one.")
-        choose_learning_rate(arguments, training)
         data = choose_validation(data, DataArguments(), scores_folds=True)
         fitted = fit(data, loaded, arguments, training, tqdm.write if tells else lambda line: None)
         results = results_of(fitted, DataArguments()) | ({} if choice is None else {"encoder_choice": asdict(choice)})

@@ -28,7 +28,7 @@ from vocabless.training.script import (
     check_limits,
     flag,
 )
-from vocabless.variants import BASE_WIDTH, SIZES, Variant, default_learning_rate
+from vocabless.variants import Variant, default_learning_rate
 
 NONE_OF_THESE = "none of these"  # the answer for texts that no label fits
 MOST_REJECTED = 0.5  # of texts with a label
@@ -225,17 +225,20 @@ class GlueTrainingArguments(ScriptTrainingArguments):
         self.metric_for_best_model = metric  # the Trainer replaces None by the loss; here None is the task's metric
 
     def arguments_of_run(
-        self, data: TaskData, eval_steps: int | None = None, tokens_after_head: int | None = None
+        self, data: TaskData, width: int, eval_steps: int | None = None, tokens_after_head: int | None = None
     ) -> "GlueTrainingArguments":
         """Returns a copy of the arguments for a run, without None.
 
         Args:
             data: chooses the epochs, by its number of rows, and the metric of the best one if they are not given.
+            width: of the encoder, which chooses the learning rate.
             eval_steps: between two evaluations, for validation rows that are apart; None is that of the arguments.
             tokens_after_head: tokens of the training rows, if the run begins with a fitted head, which needs fewer
                 steps; else None.
         """
         training, has_first_head = copy.copy(self), tokens_after_head is not None
+        if training.learning_rate is None:
+            training.learning_rate = default_learning_rate(width)
         if training.per_device_train_batch_size == 0:
             training.per_device_train_batch_size = BATCH_SIZE_AFTER_HEAD if has_first_head else BATCH_SIZE
         if training.num_train_epochs is None and tokens_after_head is not None:
@@ -260,29 +263,6 @@ def is_trained_vocabless(arguments: GlueArguments) -> bool:
     """
     name = arguments.model_name_or_path
     return is_checkpoint(name) and is_ours(load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code))
-
-
-def choose_learning_rate(arguments: GlueArguments, training: GlueTrainingArguments) -> str:
-    """Sets the learning rate by the width of the encoder if it is not given; returns a sentence that says so, or "".
-
-    A trained encoder of ours gets a head first, and the rate is told before it is trained.
-
-    Raises:
-        ValueError: the configuration of the model cannot be loaded.
-    """
-    name, is_told_later = arguments.model_name_or_path, False
-    if training.learning_rate is not None:
-        return ""
-    if is_checkpoint(name):
-        with training.main_process_first(desc="reading the model's configuration"):
-            config = load_checkpoint_config(name, trust_remote_code=arguments.trust_remote_code)
-        width = int(getattr(getattr(config, "encoder_config", config), "hidden_size", BASE_WIDTH))
-        is_told_later = is_ours(config) and not arguments.random_head
-    else:
-        width = SIZES[arguments.shape.size].hidden_size
-    training.learning_rate = default_learning_rate(width)
-    rate = f"Learning rate: {training.learning_rate:g}, chosen for an encoder {width} wide."
-    return "" if is_told_later else rate
 
 
 def default_epochs(rows: int, training: GlueTrainingArguments) -> float:
