@@ -4,7 +4,7 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -28,10 +28,10 @@ from vocabless.training.finetuning.tasks.arguments import (
     GlueTrainingArguments,
     is_trained_vocabless,
 )
-from vocabless.training.finetuning.tasks.data import TaskData
+from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.label_scores import predict_splits
 from vocabless.training.finetuning.tasks.metrics import Scores
-from vocabless.training.finetuning.trainers.teacher import distill_task, with_unlabelled
+from vocabless.training.finetuning.trainers.teacher import distill_task, label_order, read_unlabelled
 from vocabless.training.finetuning.tuning import FOLDS_FOLDER
 from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
@@ -66,21 +66,25 @@ def load_tasks(
             tasks = [load_own_data(data_arguments, scores_folds)]
         tasks = [limited(task, data_arguments.max_train_samples) for task in tasks]
         for task in tasks:
-            _check_flags(task, arguments.example, training.metric_for_best_model)
-        return [with_unlabelled(task, arguments, training, data_arguments.text_format) for task in tasks]
+            _check_flags(task, arguments, training)
+        return tasks
 
 
-def _check_flags(task: TaskData, example: list[str] | None, metric: str | None) -> None:
-    """Raises an error if `--example` is not one of the task's, or `--metric_for_best_model` is not reported for it."""
-    needed = 1 if task.train.pairs is None else 2
-    if example is not None and len(example) != needed:
-        texts = f"--example has {len(example)} texts, but {task.title} has {needed} in each row"
+def _check_flags(task: TaskData, arguments: GlueArguments, training: GlueTrainingArguments) -> None:
+    """Raises an error if `--example`, `--metric_for_best_model` or the labels of `--teacher` are not of the task."""
+    needed, metric = 1 if task.train.pairs is None else 2, training.metric_for_best_model
+    if arguments.example is not None and len(arguments.example) != needed:
+        texts = f"--example has {len(arguments.example)} texts, but {task.title} has {needed} in each row"
         raise ValueError(f"{texts}; give as many, each in quotes.")
     reported = ["loss", *task.constant_baselines()]
     if metric is not None and metric.removeprefix("eval_") not in reported:
         raise ValueError(
             f"--metric_for_best_model {metric} is not reported for {task.title}; give one of {', '.join(reported)}."
         )
+    if arguments.teacher is not None:
+        if training.label_smoothing_factor:
+            raise ValueError("--label_smoothing_factor does not work with --teacher, which is smooth; leave it out.")
+        label_order(arguments.teacher.replace("{task}", task.name), task.problem, arguments.trust_remote_code)
 
 
 def check_model(arguments: GlueArguments) -> None:
@@ -171,6 +175,12 @@ class FineTuning(Run):
         self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
         self.log = log if training.process_index == 0 else lambda line: None
 
+    @cached_property
+    def unlabelled(self) -> Examples | None:
+        """The texts or pairs that the teacher shall label, if there are any."""
+        sources = self.arguments.unlabelled
+        return read_unlabelled(sources, self.data, self.data_arguments.text_format) if sources else None
+
     def fingerprint(self) -> dict[str, Any]:
         """See `Run.fingerprint`."""
         return fingerprint(self.arguments, self.training, self.data_arguments)
@@ -182,8 +192,8 @@ class FineTuning(Run):
         parts |= {f"validation rows{suffix}": examples for suffix, examples in data.validation.items()}
         if self.training.do_predict:
             parts |= {f"test rows{suffix}": examples for suffix, examples in data.test.items()}
-        if data.unlabelled is not None:
-            parts["unlabelled rows"] = data.unlabelled
+        if self.unlabelled is not None:
+            parts["unlabelled rows"] = self.unlabelled
         fingerprints = {name: rows_fingerprint(examples.rows()) for name, examples in parts.items()}
         return fingerprints | {"labels": rows_fingerprint(data.problem.labels)}
 
@@ -193,9 +203,11 @@ class FineTuning(Run):
         with self.training.main_process_first(desc="loading the model"):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
-        teach = partial(distill_task, self.data, self.arguments, self.training) if self.arguments.teacher else None
-        fitted = fit(self.data, loaded, self.arguments, self.training, self.log, teach)
-        folder, length = self.folder if self.training.process_index == 0 else None, fitted.arguments.max_seq_length
+            unlabelled = self.unlabelled
+        teach = partial(distill_task, self.data, unlabelled, self.arguments, self.training)
+        is_taught, is_main = self.arguments.teacher is not None, self.training.process_index == 0
+        fitted = fit(self.data, loaded, self.arguments, self.training, self.log, teach if is_taught else None)
+        folder, length = self.folder if is_main else None, fitted.prepared.arguments.max_seq_length
         if folder is not None and fitted.data.is_own and fitted.data.validation:
             if count := write_second_look(folder, fitted.data, fitted.chosen.saved_logits):
                 self.log(f"{count} rows need a second look; they are in {folder / SECOND_LOOK}.")
@@ -239,7 +251,7 @@ class FineTuning(Run):
 
 def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | None = None) -> Results:
     """Returns what `results.json` says of a fitted model; `tested` are the scores on labelled test rows."""
-    data, arguments, training = fitted.data, fitted.arguments, fitted.training
+    data, arguments, training = fitted.data, fitted.prepared.arguments, fitted.prepared.training
     from_scratch = not is_checkpoint(arguments.model_name_or_path)
     state = None if fitted.tuned.trainer is None else fitted.tuned.trainer.state
     scores = fitted.chosen.scores | (tested or {})

@@ -28,7 +28,7 @@ from vocabless.training.finetuning.candidates import (
     with_models,
 )
 from vocabless.training.finetuning.head.first_head import fit_head
-from vocabless.training.finetuning.prepared import Log, prepare
+from vocabless.training.finetuning.prepared import Log, Prepared, prepare
 from vocabless.training.finetuning.tasks.arguments import GlueArguments, GlueTrainingArguments
 from vocabless.training.finetuning.tasks.data import TaskData
 from vocabless.training.finetuning.tuning import Teach, Tuned, tune, tune_on_folds
@@ -41,8 +41,7 @@ class Fitted:
 
     model: PreTrainedModel
     data: TaskData  # with the validation rows of the scores, and the limit of several labels
-    arguments: GlueArguments  # with the length that was chosen
-    training: GlueTrainingArguments  # with the epochs and the batch size that were chosen
+    prepared: Prepared  # with what was chosen in the arguments
     chosen: Candidate  # the model on validation rows, or others like it on folds
     head: Candidate | None  # the head alone, on the same rows; None without a first head
     tuned: Tuned  # how weights were trained; without a Trainer, if none were
@@ -99,8 +98,7 @@ def fit(
     return Fitted(
         model=model,
         data=replace(data, problem=data.problem.with_threshold(chosen.threshold)),
-        arguments=prepared.arguments,
-        training=prepared.training,
+        prepared=prepared,
         chosen=chosen,
         head=candidates[0] if prepared.has_first_head else None,
         tuned=tuned,

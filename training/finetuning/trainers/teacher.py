@@ -104,26 +104,9 @@ def _refusal(name: str, error: Exception) -> ValueError:
     return ValueError(f"the teacher {name!r} cannot be loaded ({shorten(str(error), 200)}); give a fine-tuned model.")
 
 
-def with_unlabelled(
-    data: TaskData, arguments: GlueArguments, training: GlueTrainingArguments, text_format: TextFormat
-) -> TaskData:
-    """Returns the data of a task with the texts that its teacher shall label, if there is one.
-
-    Raises:
-        ValueError: a flag does not work with a teacher, it has other labels, or the texts cannot be read.
-    """
-    if arguments.teacher is None:
-        return data
-    if training.label_smoothing_factor:
-        raise ValueError("--label_smoothing_factor does not work with --teacher, which is smooth; leave it out.")
-    label_order(arguments.teacher.replace("{task}", data.name), data.problem, arguments.trust_remote_code)
-    if not arguments.unlabelled:
-        return data
-    return replace(data, unlabelled=read_unlabelled(arguments.unlabelled, data, text_format))
-
-
 def distill_task(
     data: TaskData,
+    unlabelled: Examples | None,
     arguments: GlueArguments,
     training: GlueTrainingArguments,
     rows: EncodedRows,
@@ -131,12 +114,12 @@ def distill_task(
 ) -> tuple[EncodedRows, dict[str, Any]]:
     """Returns all rows that a student learns, with the teacher's logits, and facts for `results.json`.
 
-    `rows` are the training rows of the task, which come first; `encode` encodes further texts. The facts are the
-    teacher's name and description, the rows (kind → number) and its scores. Logits are read from the cache if it has
-    them.
+    `rows` are the training rows of the task, which come first; `unlabelled` are other texts or pairs; `encode` encodes
+    further texts. The facts are the teacher's name and description, the rows (kind → number) and its scores. Logits are
+    read from the cache if it has them.
     """
     name, train = str(arguments.teacher).replace("{task}", data.name), data.train
-    parts = [(LABELLED, train)] + ([] if data.unlabelled is None else [(UNLABELLED, data.unlabelled)])
+    parts = [(LABELLED, train)] + ([] if unlabelled is None else [(UNLABELLED, unlabelled)])
     parts += [(COPIES, corrupted_copies(train, n)) for n in range(arguments.augment)]
     counts: dict[str, int] = {}
     taught: EncodedRows = []
