@@ -125,11 +125,11 @@ def is_head_enough(prepared: Prepared, head: HeadFit, alone: Candidate) -> bool:
     elif epochs:
         folds = folds_to_train(len(prepared.rows)) if data.is_cross_validated else 0
         models = 1 + folds * (1 - 1 / FOLDS)  # a fold is trained on the rows of the others
-        minutes = (ADVERSARIAL_STEP if prepared.epsilon else STEP) * head.seconds * epochs * models / 60
         once = f"{folds} without {'a' if folds == 1 else 'its'} fold, then one on all rows" if folds else "one"
         times = f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'}"
         rate = f"at a learning rate of {prepared.training.learning_rate:g}"
-        prepared.log(f"Training {once}, for {times} {rate}: about {max(1, round(minutes))} min.")
+        minutes = round(epochs * models * head.seconds * (ADVERSARIAL_STEP if prepared.epsilon else STEP) / 60)
+        prepared.log(f"Training {once}, for {times} {rate}: about {max(1, minutes)} min.")
     return is_enough or not epochs
 
 
@@ -167,7 +167,7 @@ def _with_tuned(
     whole and began with a head, so that the mean of weights is one of them.
     """
     reads_sentences, is_calibrated = None if alone is None else alone.reads_sentences, MEAN not in logits
-    tuned = [Candidate.of(name, data, each, reads_sentences, is_calibrated) for name, each in logits.items()]
+    tuned = [Candidate.of(name, data, logits[name], reads_sentences, is_calibrated) for name in logits]
     return tuned if alone is None else [alone, *tuned]
 
 
@@ -237,9 +237,10 @@ def interval(name: str, value: float, count: float, scored_folds: int = 0) -> tu
 
 def _logits(prepared: Prepared, model: PreTrainedModel, reads_sentences: bool | None) -> dict[str, TextLogits]:
     """Returns suffix → a model's logits of validation rows that are apart, see `TextLogits.of_model`."""
-    learned = prepared.rows if prepared.rejects else None
     return {
-        suffix: TextLogits.of_model(model, rows, prepared.collator, reads_sentences, learned)
+        suffix: TextLogits.of_model(
+            model, rows, prepared.collator, reads_sentences, prepared.rows if prepared.rejects else None
+        )
         for suffix, rows in prepared.validation_rows.items()
     }
 

@@ -23,7 +23,7 @@ from vocabless.training.finetuning.tasks.data import EncodedRows, Examples, Rows
 from vocabless.training.finetuning.tasks.logits import TextLogits
 from vocabless.training.finetuning.tasks.metrics import Scores
 from vocabless.training.finetuning.trainers.task_trainer import TaskTrainer
-from vocabless.training.trainer import LossBar, ResumableTrainer, logits_only
+from vocabless.training.trainer import LossBar, ResumableTrainer
 
 FOLDS_FOLDER = "folds"  # in the folder of a run, until it is finished
 # Takes the training rows, and what encodes further texts; returns all rows to learn, and facts for `results.json`.
@@ -55,17 +55,18 @@ def tune_on_folds(prepared: Prepared, head: HeadFit | None) -> tuple[TaskData, l
     """
     folds = prepared.folds[: folds_to_train(len(prepared.rows))]
     is_one, training = len(folds) == 1, fold_arguments(prepared.training)
-    training.disable_tqdm = bool(training.disable_tqdm) or not is_one
+    bar = tqdm(folds, "Cross-validation", disable=bool(training.disable_tqdm) or is_one)
+    training.disable_tqdm = bool(training.disable_tqdm) or not is_one  # one bar for all folds
     folder = Path(str(training.output_dir))
     folder.mkdir(parents=True, exist_ok=True)
-    may_stop = not (is_one or head is None or prepared.are_epochs_given)
     scored: list[Sequence[TextLogits]] = []
-    for fold in tqdm(folds, desc="Cross-validation", disable=bool(prepared.training.disable_tqdm) or is_one):
+    for fold in bar:
         file = folder / f"{len(scored)}.npz"
         scored.append(TextLogits.read(file) if file.is_file() else _tune_without(fold, prepared, head, training, file))
         data = with_folds(prepared.data, folds[: len(scored)])
         candidates = on_folds(data, head, folds, scored)
-        if may_stop and len(scored) == 1 and simplest(candidates, gain=0.0).name == HEAD:
+        is_first_of_many = len(scored) == 1 < len(folds) and not prepared.are_epochs_given
+        if is_first_of_many and simplest(candidates, gain=0.0).name == HEAD:
             prepared.log("Training gains nothing on the first of five folds, so the others are not trained.")
             break
     log_scores(prepared, candidates)
@@ -105,17 +106,8 @@ def _tune(prepared: Prepared, training: Any, rows: EncodedRows, start: PreTraine
     model: Any = copy.deepcopy(start)
     if wide := getattr(getattr(model, "classifier", None), "wide", None):
         wide.requires_grad_(False)
-    trainer = TaskTrainer(
-        prepared.data.problem,
-        prepared.epsilon,
-        model=model,
-        args=training,
-        train_dataset=rows,
-        eval_dataset=prepared.validation_rows.get(""),
-        data_collator=prepared.collator,
-        compute_metrics=prepared.data.problem.compute_metrics,
-        preprocess_logits_for_metrics=logits_only,
-    )
+    problem, validation_rows = prepared.data.problem, prepared.validation_rows.get("")
+    trainer = TaskTrainer(problem, model, rows, training, prepared.collator, validation_rows, prepared.epsilon)
     if trainer.pop_callback(ProgressCallback):
         trainer.add_callback(LossBar)
     if prepared.arguments.early_stopping_patience and training.load_best_model_at_end:

@@ -68,7 +68,7 @@ def fit_head(
     rows, folds = [rows[row] for row in drawn], [np.flatnonzero(np.isin(drawn, fold)) for fold in folds]
     problem, has_words = data.problem, data.train.pairs is None
     num_rows = wide_rows(problem.config["num_labels"]) if has_words else 0
-    read = partial(read_features, model, collator=collator, wide_rows=num_rows, with_states=rejects)
+    read = partial(read_features, model, collator, num_rows, rejects)
     started = time.monotonic()
     labelled = LabelledFeatures(problem, read(rows), np.asarray([row["label"] for row in rows]))
     seconds = time.monotonic() - started
@@ -93,11 +93,11 @@ def fit_head(
         for fold, head in held_out.heads:
             typical = np.delete(directions, fold, axis=0).mean(0)
             outputs[fold, -1] = directions[fold] @ typical
-            of_fold, found = sentence_rows(rows, fold if reads else [])
+            texts, found = sentence_rows(rows, fold if reads else [])
             if found:
                 features = read(found)
                 sentences.append(np.column_stack([head.logits(features), read_directions(features) @ typical]))
-                places.append(of_fold)
+                places.append(texts)
         return TextLogits(outputs, np.concatenate(sentences), np.concatenate(places))
 
     logits = with_sentences(held_out, may_read)

@@ -50,12 +50,11 @@ class Features:
         return [slice(start, start + BLOCK_ROWS) for start in range(0, len(self.vectors), BLOCK_ROWS)]
 
 
-def read_features(
-    model: Any, rows: EncodedRows, collator: Any, wide_rows: int = 0, with_states: bool = False
-) -> Features:
-    """Returns what the head of a model that `takes_first_head` reads of n rows; with `wide_rows` also wide features.
+def read_features(model: Any, collator: Any, wide_rows: int, with_states: bool, rows: EncodedRows) -> Features:
+    """Returns what the head of a model that `takes_first_head` reads of n rows.
 
-    `with_states` says whether the states behind sentence vectors are read, too.
+    Wide features are read unless they have 0 `wide_rows`; `with_states` says whether the states behind sentence vectors
+    are read, too.
     """
     head, are_taught = model.classifier, model.classifier.activation == "rms_norm"
     layer = head.out_proj if are_taught else head.dense  # the first one that the linear model replaces

@@ -75,25 +75,24 @@ def write_head(fitted: LinearHead, model: Any) -> None:
         ValueError: the head has fewer units than outputs.
     """
     head: PooledHead = model.classifier
-    units, size = head.dense.weight.shape
-    outputs, bias = len(fitted.bias), fitted.bias
+    outputs, dense = len(fitted.bias), head.dense
     if head.activation == "rms_norm":
         first, last = None, fitted.weight / fitted.deviation
-        bias = bias - last @ fitted.mean
-    elif units == size:
+    elif dense.out_features == dense.in_features:
         first, last = np.diag(SMALL / fitted.deviation), fitted.weight / SMALL
-    elif outputs <= units:
+    elif outputs <= dense.out_features:
         first, last = fitted.weight * (SMALL / fitted.deviation), np.eye(outputs) / SMALL
     else:
-        raise ValueError(f"a head with {units} units has no place for {outputs} outputs; fine-tune without it.")
+        mistake = f"a head with {dense.out_features} units has no place for {outputs} outputs"
+        raise ValueError(f"{mistake}; fine-tune without it.")
     if first is not None:
-        head.dense.weight[: len(first)] = torch.from_numpy(first).to(head.dense.weight)
-        head.dense.bias[: len(first)] = torch.from_numpy(-first @ fitted.mean).to(head.dense.bias)
+        dense.weight[: len(first)] = torch.from_numpy(first).to(dense.weight)
+        dense.bias[: len(first)] = torch.from_numpy(-first @ fitted.mean).to(dense.bias)
     head.out_proj.weight.zero_()
     head.out_proj.weight[:, : last.shape[1]] = torch.from_numpy(last).to(head.out_proj.weight)
-    head.out_proj.bias.copy_(torch.from_numpy(bias))
+    head.out_proj.bias.copy_(torch.from_numpy(fitted.bias - (last @ fitted.mean if first is None else 0)))
     rows = 0 if fitted.wide is None else len(fitted.wide)
     model.config.classifier_wide_rows, head.wide = rows, None
     if fitted.wide is not None:
-        head.wide = WideLayer(model.config, rows, outputs).to(head.dense.weight.device)
+        head.wide = WideLayer(model.config, rows, outputs).to(dense.weight.device)
         head.wide.weight.copy_(torch.from_numpy(fitted.wide))

@@ -78,7 +78,6 @@ class TaskData:
     footnotes: tuple[str, ...] = ()  # for the reader of the figures, without a full stop
     text_columns: tuple[str, ...] = ()  # one, or the two of a text pair
     is_own: bool = True  # not GLUE
-    unlabelled: Examples | None = None  # texts or pairs for a teacher to label
     scored_folds: int = 0  # of the training rows, see `held_out.with_folds`; 0: validation rows are apart
 
     @property
@@ -105,18 +104,18 @@ def encode(
     """Returns the token ids, targets and weights of examples, of at most `max_seq_length` tokens each."""
     known: dict[str, list[Any]] = {}
     if examples.labels is not None:
-        known["label"] = [problem.target(label) for label in examples.labels]
+        known["label"] = [*map(problem.target, examples.labels)]
     if examples.weights is not None:
         known[WEIGHT] = examples.weights
     rows: EncodedRows = []
-    for start in range(0, len(examples), TOKENIZER_BATCH_SIZE):
-        part = slice(start, start + TOKENIZER_BATCH_SIZE)
-        pairs = None if examples.pairs is None else examples.pairs[part]
-        options: Any = {"truncation": True, "max_length": max_seq_length, "return_attention_mask": True}
-        encoding = dict(tokenizer(examples.texts[part], pairs, padding=True, return_tensors="np", **options))
+    options: Any = {"truncation": True, "max_length": max_seq_length, "return_attention_mask": True}
+    for first in range(0, len(examples), TOKENIZER_BATCH_SIZE):
+        part = slice(first, first + TOKENIZER_BATCH_SIZE)
+        texts = examples.texts[part], examples.pairs and examples.pairs[part]
+        encoding = dict(tokenizer(*texts, padding=True, return_tensors="np", **options))
         for index, is_token in enumerate(encoding.pop("attention_mask") > 0):
             row = {name: _compact(values[index][is_token]) for name, values in encoding.items()}
-            rows.append(row | {name: values[start + index] for name, values in known.items()})
+            rows.append(row | {name: values[first + index] for name, values in known.items()})
     return rows
 
 
@@ -124,9 +123,9 @@ def shorten(
     rows: EncodedRows, examples: Examples, problem: Problem, tokenizer: PreTrainedTokenizerBase, max_seq_length: int
 ) -> int:
     """Cuts the rows of examples that have more than `max_seq_length` tokens; returns how many they are."""
-    long = [row for row, encoded in enumerate(rows) if len(encoded["input_ids"]) > max_seq_length]
-    for row, encoded in zip(long, encode(examples.select(long), problem, tokenizer, max_seq_length), strict=True):
-        rows[row] = encoded
+    long = [index for index, row in enumerate(rows) if len(row["input_ids"]) > max_seq_length]
+    for index, row in zip(long, encode(examples.select(long), problem, tokenizer, max_seq_length), strict=True):
+        rows[index] = row
     return len(long)
 
 

@@ -126,8 +126,7 @@ def mean_direction(model: Any, rows: EncodedRows, collator: Any) -> Vectors:
     """Returns the mean of what `PooledHead.directions` gives for rows that a model has learned, or for some of many."""
     with _directions(model) as directions:
         drawn = [rows[row] for row in sample_rows(len(rows), MEAN_ROWS)]
-        mean: Vectors = compute(model, drawn, collator, lambda _: directions()).mean(0)
-        return mean
+        return np.asarray(compute(model, drawn, collator, lambda _: directions()).mean(0))
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 from typing import Any, cast
 
 from torch import Tensor
+from transformers import PreTrainedModel, TrainingArguments
 
 from vocabless.training.finetuning.tasks.data import WEIGHT, EncodedRows, weights_of
 from vocabless.training.finetuning.tasks.problems import Problem
 from vocabless.training.finetuning.trainers.adversarial import adversarial_loss
-from vocabless.training.trainer import ResumableTrainer
+from vocabless.training.trainer import ResumableTrainer, logits_only
 
 TEACHER_LOGITS, IS_GOLD = "teacher_logits", "is_gold"  # entries of rows that a teacher labelled
 GOLD_WEIGHT = 0.5  # of the loss of the labels; the loss of the teacher has the rest
@@ -22,14 +23,28 @@ class TaskTrainer(ResumableTrainer):
 
     Args:
         problem: of the labels.
+        model: to train.
+        rows: to train on.
+        training: arguments of the Trainer.
+        collator: pads batches of rows.
+        validation_rows: that choose the best epoch, if there are any.
         epsilon: of `adversarial_loss`; 0 is the loss as it is, and so is any where FSDP or DeepSpeed divides the model
             among processes: a step of theirs has one backward pass.
-        options: of the Trainer.
     """
 
-    def __init__(self, problem: Problem, epsilon: float = 0.0, **options: Any) -> None:
-        super().__init__(**options)
-        weights = weights_of(cast(EncodedRows, self.train_dataset))
+    def __init__(
+        self,
+        problem: Problem,
+        model: PreTrainedModel,
+        rows: EncodedRows,
+        training: TrainingArguments,
+        collator: Any,
+        validation_rows: EncodedRows | None = None,
+        epsilon: float = 0.0,
+    ) -> None:
+        data, metrics = (collator, rows, validation_rows), problem.compute_metrics
+        super().__init__(model, training, *data, compute_metrics=metrics, preprocess_logits_for_metrics=logits_only)
+        weights = weights_of(rows)
         self._problem, self._mean_weight = problem, 1.0 if weights is None else float(weights.mean())
         self._epsilon = 0.0 if self.is_sharded else epsilon
         self._set_signature_columns_if_needed()

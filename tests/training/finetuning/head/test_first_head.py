@@ -235,7 +235,7 @@ def test_the_head_of_a_model_has_the_logits_of_sentence_vectors_and_keeps_the_la
     model, tokenizer = VocablessForSequenceClassification(config).eval(), load_tokenizer("hashgram-nano")
     before = copy.deepcopy(model.classifier.dense.state_dict())
     rows = [{"input_ids": tokenizer(text)["input_ids"]} for text in "one|two threes|four|a five or six|no".split("|")]
-    features = read_features(model, rows, DataCollatorWithPadding(tokenizer))
+    features = read_features(model, DataCollatorWithPadding(tokenizer), 0, False, rows)
     np.testing.assert_allclose(np.square(features.vectors).mean(axis=1), 1, atol=1e-6)
     labelled = LabelledFeatures(SingleLabel(["a", "b", "c"]), features, np.array([0, 1, 2, 0, 1]))
     head = LinearProblem(labelled).fit(Settings(3.0))

@@ -102,10 +102,8 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch_with_the_loss_
             lr_scheduler_type="constant", learning_rate=1e-2, max_grad_norm=0, dataloader_pin_memory=False,
             per_device_train_batch_size=size, gradient_accumulation_steps=4 // size,
         )  # fmt: skip
-        trainer = TaskTrainer(
-            problem, model=model, args=training, train_dataset=train_set,
-            data_collator=DataCollatorWithPadding(load_tokenizer(VARIANT)),
-        )  # fmt: skip
+        collator = DataCollatorWithPadding(load_tokenizer(VARIANT))
+        trainer = TaskTrainer(problem, model, train_set, training, collator)
         if size == 4:
             batch = trainer.data_collator(train_set)
             loss = trainer.compute_loss(model.eval(), dict(batch)).item()

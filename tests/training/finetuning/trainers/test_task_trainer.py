@@ -20,10 +20,8 @@ def test_a_row_of_weight_three_has_the_loss_and_gradient_of_the_row_three_times(
     rows = [{"input_ids": tokenizer(text)["input_ids"], "label": label} for text, label in TEXTS.items()]
     weighted = [{**row, WEIGHT: scale * weight} for row, weight in zip(rows, (3.0, 1.0, 1.0), strict=True)]
     collate = DataCollatorWithPadding(tokenizer)
-    trainer = TaskTrainer(
-        SingleLabel(["cold", "warm"]), model=model, train_dataset=weighted, data_collator=collate, epsilon=0.0,
-        args=TrainingArguments(str(tmp_path), report_to="none", use_cpu=True),
-    )  # fmt: skip
+    training = TrainingArguments(str(tmp_path), report_to="none", use_cpu=True)
+    trainer = TaskTrainer(SingleLabel(["cold", "warm"]), model, weighted, training, collate)
     losses, gradients = [], []
     for loss in (
         lambda: trainer.clean_loss(model, collate(weighted)),
