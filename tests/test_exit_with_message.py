@@ -45,6 +45,7 @@ def test_a_run_that_is_interrupted_says_that_it_can_be_continued(capsys) -> None
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 @pytest.mark.parametrize("command", [["-m", "vocabless.conversion", "onnx", "a", "b"], [str(ROOT / "run_glue.py")]])
+@pytest.mark.quick("command1")
 def test_a_command_that_is_interrupted_while_it_imports_shows_no_traceback(command) -> None:
     started = subprocess.Popen(
         [sys.executable, "-v", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

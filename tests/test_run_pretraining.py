@@ -122,6 +122,7 @@ def test_two_processes_train_like_one_with_the_double_batch_and_make_a_dry_run(g
 
 
 @pytest.mark.parametrize("name", ["bert-tiny", "eelbert-tiny"])
+@pytest.mark.quick("eelbert-tiny")
 def test_masked_lm_in_accumulated_batches_is_that_in_one_whatever_their_numbers_of_labels(
     given, tmp_path, subwords, name
 ):

@@ -169,7 +169,7 @@ def near(found: Any, expected: np.ndarray) -> bool:
 
 
 @in_each_engine
-@pytest.mark.quick("chromium")  # the test of probabilities runs in both
+@pytest.mark.quick("chromium")  # the other tests run in Node
 def test_vectors_are_those_of_onnx_model(engine: str, small, packaged, in_onnxruntime, run_in) -> None:
     folder, encoder = packaged(small(None)), in_onnxruntime(small(None))
     vectors, short, numbers = run_in(
@@ -187,7 +187,7 @@ def test_vectors_are_those_of_onnx_model(engine: str, small, packaged, in_onnxru
 
 @in_each_engine
 @pytest.mark.parametrize(("problem", "is_pair"), [(SINGLE, False), (MULTI, True), ("regression", False)])
-@pytest.mark.quick(f"{SINGLE}-False-chromium", f"{SINGLE}-False-node", f"{MULTI}-True-node")
+@pytest.mark.quick(f"{SINGLE}-False-node", f"{MULTI}-True-node")
 def test_labels_and_probabilities_are_those_of_onnx_model(
     problem: str, is_pair: bool, engine: str, small, packaged, in_onnxruntime, run_in
 ) -> None:
@@ -303,6 +303,7 @@ def test_strings_of_all_scripts(source: Path, packaged, in_onnxruntime, run_in) 
 
 
 @in_each_engine
+@pytest.mark.quick("node")
 def test_what_is_no_model_of_the_kind_and_a_wrong_argument_are_refused(engine: str, small, packaged, run_in) -> None:
     encoder, single, pairs = packaged(small(None)), packaged(small(SINGLE)), packaged(small(MULTI), "--pairs")
     other, module = (

@@ -144,7 +144,9 @@ REFUSALS = [
     ),
     ("hashformer", "albert", None, ["--coder", "md5"], "has the unexpected tensors|is not a HashFormer"),
     ("hashformer", "mine-add", None, [], "--coder md5 or --coder lsh"),
-    ("onnx", "ewe-canine-base", None, [], "'canine' depends on the batch size"),
+    pytest.param(
+        *("onnx", "ewe-canine-base", None, [], "'canine' depends on the batch size"), marks=pytest.mark.slow
+    ),
     ("space", f"{WORDS} VocablessForPreTraining", None, [], "cannot show VocablessForPreTraining; give"),
     ("space", f"eelbert-uno {CLASSIFIER}", None, [], "cannot cut texts into subword units"),
     ("space", TEXTS, None, ["--pairs", "--example", "one"], "--example 'one' has 1 texts"),

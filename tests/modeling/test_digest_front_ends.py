@@ -104,7 +104,9 @@ def test_bits_are_embedded_by_the_equation_of_the_paper(oracle, options, block_s
 
 
 def test_pool_starts_with_equal_weights_and_embeddings_as_wide_as_those_of_other_front_ends() -> None:
-    config = VocablessConfig(front_end="pool", block_size=16)
+    config = VocablessConfig(
+        front_end="pool", block_size=16, encoder_config={"model_type": "bert", "num_hidden_layers": 1}
+    )
     front_end = VocablessModel(config).eval().front_end
     assert not front_end.weights.any()
     ordinary = front_end(tensor(digests(16, 400)[5:])) - front_end.token_kinds.weight[-1]

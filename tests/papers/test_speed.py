@@ -32,6 +32,7 @@ def test_each_row_has_its_turn_in_each_round_and_the_first_round_does_not_count(
     assert calls == list("abababab")
 
 
+@pytest.mark.slow
 def test_the_times_of_hashformers_stand_beside_the_papers_and_rates_are_against_bert_mlm(monkeypatch, capsys, corpus):
     monkeypatch.setattr(speed.measure, "seconds_of", lambda run: (run(), 0.016 if count(run) else 0.008)[1])
     first = []

@@ -186,7 +186,7 @@ def outcomes():
     ],
     ids=lambda value: str(value),
 )
-@pytest.mark.quick("shuffle-random-9", "distill-5", "GLUE--1")
+@pytest.mark.quick("distill-5", "GLUE--1")
 def test_a_killed_run_continues_on_its_own_data_alone_and_equals_one_that_was_not_killed(
     kinds, folder, outcomes, name, killed_at, monkeypatch
 ):

@@ -188,6 +188,7 @@ def test_the_candidate_that_is_chosen_is_saved(is_cross_validated, tune, data, t
 
 @pytest.mark.usefixtures("always_wide")
 @pytest.mark.parametrize("is_cross_validated", [True, False])
+@pytest.mark.quick("True")
 def test_the_logits_of_a_fine_tuned_model_are_divided_by_what_suits_held_out_rows(
     is_cross_validated, tune, data, tmp_path, monkeypatch, keep
 ):
@@ -303,7 +304,7 @@ KINDS = {  # kind of problem → header and rows, a metric, and the names of a p
     ("multi_label_classification", False), ("multi_label_classification", True), ("regression", True),
     ("single_label_classification", False),
 ])  # fmt: skip
-@pytest.mark.quick("multi_label_classification-False", "regression-True", "single_label_classification-False")
+@pytest.mark.quick("multi_label_classification-False", "regression-True")
 def test_several_labels_numbers_and_pairs_begin_with_a_fitted_head(kind, validated, tune, tmp_path, monkeypatch):
     header, rows, metric, names = KINDS[kind]
     data = write_csv(tmp_path / "mine.csv", rows, header)

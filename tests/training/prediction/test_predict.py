@@ -166,6 +166,7 @@ def with_graph(random_checkpoint, convert, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow  # imports all of transformers; test_registration.py has other ways, the next test reads the input
 def test_standard_input_is_read_by_a_process_that_says_no_more_than_it_must(model):
     """In this process our classes are registered in the middle of an import; `test_registration.py` has other ways."""
     code = """

@@ -43,6 +43,7 @@ def test_weights_count_by_their_ratios_alone(encoder, epochs, least_gain, monkey
 
 
 @pytest.mark.parametrize("epochs", [0, 1])
+@pytest.mark.quick("1")
 def test_a_row_of_weight_two_counts_as_two_and_one_of_weight_zero_not_at_all(encoder, epochs):
     """In fine-tuning only the direction can be told: batches are others."""
     texts, labels = [*TEXTS, "red sea", "blue sea"], [*LABELS, "cold", "warm"]  # the last two are against the others
