@@ -187,7 +187,7 @@ def test_vectors_are_those_of_onnx_model(engine: str, small, packaged, in_onnxru
 
 @in_each_engine
 @pytest.mark.parametrize(("problem", "is_pair"), [(SINGLE, False), (MULTI, True), ("regression", False)])
-@pytest.mark.quick(f"{SINGLE}-False-node", f"{MULTI}-True-node")
+@pytest.mark.quick(f"{SINGLE}-False-node")  # test_page.py has pairs, another test here several labels
 def test_labels_and_probabilities_are_those_of_onnx_model(
     problem: str, is_pair: bool, engine: str, small, packaged, in_onnxruntime, run_in
 ) -> None:

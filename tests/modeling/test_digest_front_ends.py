@@ -8,7 +8,7 @@ import torch
 from front_end_blocks import Block, assert_equals_oracle, build, digests, is_special, specials_and, tensor
 from torch import nn
 
-from vocabless import VocablessConfig, VocablessModel
+from vocabless import VocablessModel, load_config
 from vocabless.modeling.blocks import NUM_SPECIAL, SPECIAL_NAMES
 from vocabless.modeling.digest_front_ends import codewords
 from vocabless.modeling.front_ends import FrontEnd, build_front_end
@@ -104,9 +104,7 @@ def test_bits_are_embedded_by_the_equation_of_the_paper(oracle, options, block_s
 
 
 def test_pool_starts_with_equal_weights_and_embeddings_as_wide_as_those_of_other_front_ends() -> None:
-    config = VocablessConfig(
-        front_end="pool", block_size=16, encoder_config={"model_type": "bert", "num_hidden_layers": 1}
-    )
+    config = load_config("hashformer-md5-pool-tiny")
     front_end = VocablessModel(config).eval().front_end
     assert not front_end.weights.any()
     ordinary = front_end(tensor(digests(16, 400)[5:])) - front_end.token_kinds.weight[-1]

@@ -29,6 +29,7 @@ PARAMETERS = [
     for block_size, options in EXAMPLES[name]
 ]
 
+COMPILED = ("hash_embedding", "elementwise", "ngram", "pool")  # by default, one example of each
 all_examples = pytest.mark.parametrize(("name", "block_size", "options"), PARAMETERS)
 
 
@@ -94,7 +95,7 @@ def test_an_empty_batch_and_an_empty_sequence_keep_their_shape(name: str, block_
 
 
 @all_examples
-@pytest.mark.quick(*{example.values[0]: example.id for example in reversed(PARAMETERS)}.values())  # one of each
+@pytest.mark.quick(*{e.values[0]: e.id for e in reversed(PARAMETERS) if e.values[0] in COMPILED}.values())
 def test_the_compiled_front_end_agrees(name: str, block_size: int, options: dict) -> None:
     front_end = build(name, block_size, WIDTH, **options)
     torch._dynamo.reset()

@@ -122,7 +122,7 @@ def test_the_compiled_model_agrees(encoder: str, front_end: str) -> None:
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
-@pytest.mark.slow  # test_front_ends.py compiles all by default; the tests of graphs export some
+@pytest.mark.slow  # by default, test_front_ends.py compiles some, and the tests of graphs export some
 def test_the_exported_model_agrees_at_every_batch_and_length(front_end: str) -> None:
     model = one_layer_of("bert", front_end)
     batch, seq = torch.export.Dim("batch", max=64), torch.export.Dim("seq", min=2, max=model.vocabless.max_tokens)

@@ -32,6 +32,7 @@ def with_short_texts(data: TaskData) -> TaskData:
 
 @needs_weights
 @pytest.mark.parametrize("languages", [("ko",), ("de", "es", "ko", "en")])
+@pytest.mark.quick("languages0")
 def test_the_smaller_held_out_loss_chooses_for_texts_that_are_not_english(languages) -> None:
     choice = choose_encoder(tickets(*languages))
     assert choice.language == "multilingual" and choice.source == default_encoder("multilingual")

@@ -66,6 +66,7 @@ def test_a_student_comes_nearer_to_its_teacher(run, tmp_path, capsys, monkeypatc
     assert VocablessForSequenceClassification.from_pretrained(folder).config.classifier_pooling == "mean"
 
 
+@pytest.mark.slow
 def test_embeddings_are_appended_to_a_trained_student(run) -> None:
     first, earlier = run("first", *NANO)
     folder, results = run("second", "--model_name_or_path", str(first), "--last_stage", "1")
