@@ -233,7 +233,7 @@ def test_every_reader_of_a_classifier_cuts_a_text_at_the_length_of_its_head(
 
 @in_each_engine
 @pytest.mark.parametrize("rule", [True, "odds"])
-@pytest.mark.quick("True-node", "odds-node")
+@pytest.mark.quick("odds-node")
 def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
     engine: str, rule: bool | str, small, packaged, in_onnxruntime, run_in
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_row_of_weight_two_counts_as_two_and_one_of_weight_zero_not_at_all(enc
 
 
 @pytest.mark.parametrize("least_gain", [1e9, -1e9])  # without the words, and with them: 24 rows may choose either
+@pytest.mark.quick("-1000000000.0")
 def test_weights_of_classes_are_those_of_scikit_learn(encoder, least_gain, monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.head.head_choice.WIDE_GAIN", least_gain)
     texts, labels = [*TEXTS, *(f"{thing} green" for thing in THINGS)], [*LABELS, *["warm"] * 8]

@@ -41,6 +41,7 @@ def test_what_scikit_learn_asks_of_an_estimator_of_texts(estimator, check):
 
 
 @pytest.mark.parametrize(("epochs", "least_gain"), [(0, 1e9), (1, 1e9), (None, -1e9), (0, -1e9)])
+@pytest.mark.quick("0-1000000000.0", "None--1000000000.0")
 def test_texts_are_classified_and_the_saved_folder_gives_the_same(encoder, tmp_path, epochs, least_gain, monkeypatch):
     monkeypatch.setattr("vocabless.training.finetuning.head.head_choice.WIDE_GAIN", least_gain)
     classifier = VocablessClassifier(encoder, epochs=epochs).fit(TEXTS, LABELS)
