@@ -187,7 +187,7 @@ def test_vectors_are_those_of_onnx_model(engine: str, small, packaged, in_onnxru
 
 @in_each_engine
 @pytest.mark.parametrize(("problem", "is_pair"), [(SINGLE, False), (MULTI, True), ("regression", False)])
-@pytest.mark.quick(f"{SINGLE}-False-node")  # test_page.py has pairs, another test here several labels
+@pytest.mark.quick(f"{SINGLE}-False-node")  # test_page.py has pairs and several labels
 def test_labels_and_probabilities_are_those_of_onnx_model(
     problem: str, is_pair: bool, engine: str, small, packaged, in_onnxruntime, run_in
 ) -> None:
@@ -258,7 +258,7 @@ def test_every_reader_of_a_classifier_reads_the_sentences_of_a_text(
 
 
 @in_each_engine
-@pytest.mark.quick("node")
+@pytest.mark.slow
 def test_every_reader_of_several_labels_gives_those_that_reach_the_limit_of_the_model(
     engine, random_checkpoint, packaged, in_onnxruntime, run_in, tmp_path
 ) -> None:
