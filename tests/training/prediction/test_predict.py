@@ -166,7 +166,15 @@ def with_graph(random_checkpoint, convert, tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow  # imports all of transformers; test_registration.py has other ways, the next test reads the input
+def test_lines_of_standard_input_are_read(with_graph, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a red cat, Zoë\n\nblue, green\n".encode())))
+    predict.main([str(with_graph), "-", "--lines", "--format", "jsonl"])
+    printed = capsys.readouterr()
+    assert [json.loads(row)["text"] for row in printed.out.splitlines()] == ["a red cat, Zoë", "", "blue, green"]
+    assert printed.err.endswith("Rows without a text, which get no label: 1.\n")
+
+
+@pytest.mark.slow  # imports all of transformers; test_registration.py has other ways
 def test_standard_input_is_read_by_a_process_that_says_no_more_than_it_must(model):
     """In this process our classes are registered in the middle of an import; `test_registration.py` has other ways."""
     code = """
