@@ -89,10 +89,10 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
         repositories = [*check_run_upload(training, folder.name, names)]
     results: dict[str, dict[str, Results]] = {task.name: {} for task in tasks}
     identifying = fingerprint(arguments, training, data_arguments)
+    encoder_choice = None if choice is None else asdict(choice)
+    tunings = [FineTuning(*each, arguments, training, data_arguments, log, encoder_choice) for each in runs]
     with locked_run_folder(folder, identifying) if is_main else nullcontext():
-        for (task, seed), repository in zip(runs, repositories, strict=True):
-            encoder_choice = None if choice is None else asdict(choice)
-            tuning = FineTuning(task, seed, arguments, training, data_arguments, log, encoder_choice)
+        for (task, seed), tuning, repository in zip(runs, tunings, repositories, strict=True):
             outcome = train_and_save(tuning, repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:

@@ -4,7 +4,7 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -154,6 +154,9 @@ class FineTuning(Run):
 
     `arguments`, `training` and `data_arguments` are those of the command; `log` takes lines for the user.
     `encoder_choice` is what `EncoderChoice` says of the model, if the user named none.
+
+    Raises:
+        ValueError: the texts for a teacher cannot be read.
     """
 
     training: GlueTrainingArguments
@@ -174,12 +177,10 @@ class FineTuning(Run):
         self.data, self.arguments, self.training = data, arguments, copy.copy(training)
         self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
         self.log = log if training.process_index == 0 else lambda line: None
-
-    @cached_property
-    def unlabelled(self) -> Examples | None:
-        """The texts or pairs that the teacher shall label, if there are any."""
-        sources = self.arguments.unlabelled
-        return read_unlabelled(sources, self.data, self.data_arguments.text_format) if sources else None
+        self.unlabelled: Examples | None = None  # texts or pairs for the teacher to label
+        if sources := arguments.unlabelled:
+            with training.main_process_first(desc="reading texts for the teacher"):
+                self.unlabelled = read_unlabelled(sources, data, data_arguments.text_format)
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Run.fingerprint`."""
@@ -203,8 +204,7 @@ class FineTuning(Run):
         with self.training.main_process_first(desc="loading the model"):
             set_seed(self.training.seed)
             loaded = load_model(self.arguments, self.data, self.folder)
-            unlabelled = self.unlabelled
-        teach = partial(distill_task, self.data, unlabelled, self.arguments, self.training)
+        teach = partial(distill_task, self.data, self.unlabelled, self.arguments, self.training)
         is_taught, is_main = self.arguments.teacher is not None, self.training.process_index == 0
         fitted = fit(self.data, loaded, self.arguments, self.training, self.log, teach if is_taught else None)
         folder, length = self.folder if is_main else None, fitted.prepared.arguments.max_seq_length
