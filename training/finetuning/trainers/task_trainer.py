@@ -42,8 +42,11 @@ class TaskTrainer(ResumableTrainer):
         validation_rows: EncodedRows | None = None,
         epsilon: float = 0.0,
     ) -> None:
-        data, metrics = (collator, rows, validation_rows), problem.compute_metrics
-        super().__init__(model, training, *data, compute_metrics=metrics, preprocess_logits_for_metrics=logits_only)
+        super().__init__(
+            *(model, training, collator, rows, validation_rows),
+            compute_metrics=problem.compute_metrics,
+            preprocess_logits_for_metrics=logits_only,
+        )
         weights = weights_of(rows)
         self._problem, self._mean_weight = problem, 1.0 if weights is None else float(weights.mean())
         self._epsilon = 0.0 if self.is_sharded else epsilon
