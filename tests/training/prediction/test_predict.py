@@ -167,7 +167,8 @@ def with_graph(random_checkpoint, convert, tmp_path_factory):
 
 
 def test_lines_of_standard_input_are_read(with_graph, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a red cat, Zoë\n\nblue, green\n".encode())))
+    lines = io.BufferedReader(io.BytesIO("a red cat, Zoë\n\nblue, green\n".encode()))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
     predict.main([str(with_graph), "-", "--lines", "--format", "jsonl"])
     printed = capsys.readouterr()
     assert [json.loads(row)["text"] for row in printed.out.splitlines()] == ["a red cat, Zoë", "", "blue, green"]
