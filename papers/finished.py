@@ -38,7 +38,8 @@ def fill(plan: Plan, rows: Sequence[PaperRow]) -> str:
         for record in _records(plan, [plan.pretrained(row)]):
             scores[row] = {**scores[row], PRETRAINING: held_out_scores(record)}
     sizes = {row: size_figures(row, table.rows[row.original], table.num_labels) for row in rows if has_sizes}
-    filled = [FilledRow(row, scores[row], sizes.get(row, {})) for row in rows]
+    intervals = {row: scores_of(record, "intervals") if record else {} for row, record in best.items()}
+    filled = [FilledRow(row, scores[row], sizes.get(row, {}), intervals[row]) for row in rows]
     constants: dict[str, dict[str, list[float]]] = {}
     for record in filter(None, best.values()):
         for task, values in record["constant_baselines"].items():

@@ -104,11 +104,14 @@ class PaperTable:
 Tables = Mapping[str, PaperTable]
 
 
-def scores_of(results: Mapping[str, Any]) -> Scores:
-    """Returns the scores of a `results.json` of `vocabless finetune`. The first task is also called `own`."""
+def scores_of(results: Mapping[str, Any], kind: str = "measures") -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    """Returns the scores of a `results.json` of `vocabless finetune`, or their `intervals`: a pair for each seed.
+
+    The first task is also called `own`.
+    """
     scores = {}
     for task, seeds in results["runs"].items():
-        runs = [run["measures"] for run in seeds.values()]
+        runs = [run.get(kind, {}) for run in seeds.values()]
         scores[task] = {name: [run[name] for run in runs] for name in runs[0]}
     return {OWN: next(iter(scores.values()))} | scores if scores else scores
 
@@ -158,28 +161,50 @@ def our_figure(
     return None if share is None else 100 * share
 
 
+def spread(column: Column, row: "FilledRow") -> list[str]:
+    """Returns the least and the greatest score of the seeds, and the 95 % interval of the seed in the middle, as cells.
+
+    In percent; the interval is that over the examples. "" for one seed, and for a column that is not one measure.
+    """
+    task, _, name = column.key[0].partition(".")
+    values = row.scores.get(task, {}).get(name, ()) if column.kind == "score" and len(column.key) == 1 else ()
+    if len(values) < 2:
+        return ["", ""]
+    pairs = row.intervals.get(task, {}).get(name)
+    ranges = [(min(values), max(values)), pairs[values.index(statistics.median_low(values))] if pairs else None]
+    return ["{:.1f} to {:.1f}".format(*(100 * end for end in each)) if each else "" for each in ranges]
+
+
 class FilledRow(NamedTuple):
     """A row of a table with what is known of it."""
 
     row: PaperRow
     scores: Scores  # empty without a finished run
     sizes: Mapping[str, float | None]
+    intervals: Mapping[str, Mapping[str, Sequence[Sequence[float]]]] = {}  # of `scores`, 95 %, 0–1
 
 
 def render(table: PaperTable, rows: Sequence[FilledRow], baseline: Scores, constants: Scores) -> str:
-    """Returns the printed figures next to ours, one line each, and the scores of a constant prediction."""
+    """Returns the printed figures next to ours, one line each, and the scores of a constant prediction.
+
+    Below medians over seeds are two lines more, see `spread`.
+    """
     digits = [table.decimals if column.kind in SHARES else column.unit[1] for column in table.columns]
 
     def cells(figures: Iterable[float | None]) -> list[str]:
         return [format_figure(*each) for each in zip(figures, digits, strict=True)]
 
     shown = [["row", "figures", *(column.title for column in table.columns)]]
-    for row, scores, sizes in rows:
+    for filled in rows:
+        row, scores, sizes, _ = filled
         units = [table.unit if column.kind in SHARES else 1 for column in table.columns]
         printed = zip(row.published(table.columns).values(), units, strict=True)
         shown.append([row.label, "paper", *cells(None if each is None else each * unit for each, unit in printed)])
         ours = (our_figure(column, scores, baseline, sizes, table.summary) for column in table.columns)
         shown.append(["", "ours", *cells(ours)])
+        spreads = [spread(column, filled) for column in table.columns] if table.summary == "median" else []
+        if any(map(any, spreads)):
+            shown += [["", name, *line] for name, *line in zip(("seeds", "95 %"), *spreads, strict=True)]
     if constants:
         own = (our_figure(each, constants, {}, {}, "mean") if each.kind == "score" else None for each in table.columns)
         shown.append(["constant", "ours", *cells(own)])

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from dataclasses import replace
 
 import pytest
 from datasets import Dataset
@@ -117,6 +118,18 @@ def test_a_median_is_taken_for_each_task_and_then_averaged():
     assert average(scores, ("a.m", "b.m"), "median") == pytest.approx(0.75)
     assert average(scores, ("a.m b.m", "c.m"), "median") == pytest.approx(0.5)
     assert average(scores, ("a.m", "d.m"), "median") is None
+
+
+def test_a_median_has_the_range_of_the_seeds_and_the_interval_of_its_own_seed():
+    scores = {"sst2": {"accuracy": [0.9, 0.7, 0.8]}, "rte": {"accuracy": [0.5]}}
+    intervals = {"sst2": {"accuracy": [[0.85, 0.95], [0.65, 0.75], [0.745, 0.85]]}}
+    columns = (score("SST-2", "sst2.accuracy"), score("RTE", "rte.accuracy"), score("Size", "size", "size"))
+    row = replace(eelbert.TABLE_2.rows[0], printed="- - -")
+    filled = FilledRow(row, scores, {"size": None}, intervals)
+    *_, seeds, interval = render(replace(eelbert.TABLE_2, columns=columns), [filled], {}, {}).splitlines()
+    assert [cell.strip() for cell in seeds.split("|")][1:-1] == ["", "seeds", "70.0 to 90.0", "", ""]
+    assert [cell.strip() for cell in interval.split("|")][1:-1] == ["", "95 %", "74.5 to 85.0", "", ""]
+    assert "seeds" not in render(replace(hashformers.TABLE_1, columns=columns), [filled], {}, {})  # it has means
 
 
 def test_our_figures_stand_in_the_unit_of_the_printed_ones():
