@@ -87,8 +87,10 @@ TABLES = (
         "patents", "rows of Elementwise, Tables 3 and 4; its patents are other ones, see docs/papers.md",
         elementwise.COLUMNS,
         [
-            *rows_of(elementwise.TABLE_3, elementwise.COLUMNS, "BERT, original", "BERT, elementwise"),
-            *rows_of(elementwise.TABLE_4, elementwise.COLUMNS, "None", label="BERT, elementwise bytes"),
+            *rows_of(elementwise.TABLE_3, elementwise.COLUMNS, "BERT, original", "BERT, elementwise",
+                     overrides=TINY + WIDE),
+            *rows_of(elementwise.TABLE_4, elementwise.COLUMNS, "None", label="BERT, elementwise bytes",
+                     overrides=TINY + WIDE),
         ],
         task_recipe=f"{RECIPES}patents.yaml", is_patents=True, decimals=2,
     ),
