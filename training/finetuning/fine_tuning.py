@@ -31,7 +31,7 @@ from vocabless.training.finetuning.tasks.arguments import (
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.label_scores import predict_splits
 from vocabless.training.finetuning.tasks.metrics import Scores
-from vocabless.training.finetuning.trainers.teacher import distill_task, label_order, read_unlabelled
+from vocabless.training.finetuning.trainers.teacher import distill_task, label_order
 from vocabless.training.finetuning.tuning import FOLDS_FOLDER
 from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
@@ -154,9 +154,7 @@ class FineTuning(Run):
 
     `arguments`, `training` and `data_arguments` are those of the command; `log` takes lines for the user.
     `encoder_choice` is what `EncoderChoice` says of the model, if the user named none.
-
-    Raises:
-        ValueError: the texts for a teacher cannot be read.
+    `unlabelled` are texts or pairs for the teacher to label.
     """
 
     training: GlueTrainingArguments
@@ -172,15 +170,13 @@ class FineTuning(Run):
         data_arguments: DataArguments,
         log: Callable[[str], object] = print,
         encoder_choice: dict[str, Any] | None = None,
+        unlabelled: Examples | None = None,
     ) -> None:
         self.encoder_choice, self.data_arguments = encoder_choice, data_arguments
         self.data, self.arguments, self.training = data, arguments, copy.copy(training)
         self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
         self.log = log if training.process_index == 0 else lambda line: None
-        self.unlabelled: Examples | None = None  # texts or pairs for the teacher to label
-        if sources := arguments.unlabelled:
-            with training.main_process_first(desc="reading texts for the teacher"):
-                self.unlabelled = read_unlabelled(sources, data, data_arguments.text_format)
+        self.unlabelled = unlabelled
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Run.fingerprint`."""
