@@ -30,8 +30,6 @@ from vocabless.training.finetuning.prepared import Log
 from vocabless.training.finetuning.report import Report
 from vocabless.training.finetuning.rows.sources import data_name, describe_own_data
 from vocabless.training.finetuning.tasks.arguments import DataArguments, GlueArguments, GlueTrainingArguments
-from vocabless.training.finetuning.tasks.data import Examples
-from vocabless.training.finetuning.trainers.teacher import read_unlabelled
 from vocabless.training.load import split_revision
 from vocabless.training.prediction import predict
 from vocabless.training.run import Results, prepare_process
@@ -92,15 +90,10 @@ def run(arguments: GlueArguments, training: GlueTrainingArguments, data_argument
     results: dict[str, dict[str, Results]] = {task.name: {} for task in tasks}
     identifying = fingerprint(arguments, training, data_arguments)
     encoder_choice = None if choice is None else asdict(choice)
-    unlabelled: dict[str, Examples | None] = dict.fromkeys(results)  # task → texts or pairs for the teacher to label
-    if sources := arguments.unlabelled:
-        with training.main_process_first(desc="reading texts for the teacher"):
-            unlabelled |= {task.name: read_unlabelled(sources, task, data_arguments.text_format) for task in tasks}
+    tunings = {task.name: FineTuning(task, arguments, training, data_arguments, log, encoder_choice) for task in tasks}
     with locked_run_folder(folder, identifying) if is_main else nullcontext():
         for (task, seed), repository in zip(runs, repositories, strict=True):
-            texts = unlabelled[task.name]
-            tuning = FineTuning(task, seed, arguments, training, data_arguments, log, encoder_choice, texts)
-            outcome = train_and_save(tuning, repository)
+            outcome = train_and_save(tunings[task.name].with_seed(seed), repository)
             results[task.name][str(seed)] = outcome.results
             if is_main:
                 print(outcome.text, flush=True)

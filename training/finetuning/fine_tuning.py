@@ -31,7 +31,7 @@ from vocabless.training.finetuning.tasks.arguments import (
 from vocabless.training.finetuning.tasks.data import Examples, TaskData
 from vocabless.training.finetuning.tasks.label_scores import predict_splits
 from vocabless.training.finetuning.tasks.metrics import Scores
-from vocabless.training.finetuning.trainers.teacher import distill_task, label_order
+from vocabless.training.finetuning.trainers.teacher import distill_task, label_order, read_unlabelled
 from vocabless.training.finetuning.tuning import FOLDS_FOLDER
 from vocabless.training.load import Corpus, Head, Loaded, check_overrides, is_checkpoint, is_ours, load, split_revision
 from vocabless.training.run import Results, Run, Trained
@@ -150,11 +150,13 @@ def load_model(arguments: GlueArguments, task: TaskData, folder: Path) -> Loaded
 
 
 class FineTuning(Run):
-    """Fine-tuning on a task with one seed, with or without a teacher, see `fit`.
+    """Fine-tuning on a task, with or without a teacher, see `fit`; `with_seed` gives the run of each seed.
 
     `arguments`, `training` and `data_arguments` are those of the command; `log` takes lines for the user.
     `encoder_choice` is what `EncoderChoice` says of the model, if the user named none.
-    `unlabelled` are texts or pairs for the teacher to label.
+
+    Raises:
+        ValueError: the texts for a teacher cannot be read.
     """
 
     training: GlueTrainingArguments
@@ -164,19 +166,30 @@ class FineTuning(Run):
     def __init__(
         self,
         data: TaskData,
-        seed: int,
         arguments: GlueArguments,
         training: GlueTrainingArguments,
         data_arguments: DataArguments,
         log: Callable[[str], object] = print,
         encoder_choice: dict[str, Any] | None = None,
-        unlabelled: Examples | None = None,
     ) -> None:
         self.encoder_choice, self.data_arguments = encoder_choice, data_arguments
-        self.data, self.arguments, self.training = data, arguments, copy.copy(training)
-        self.training.output_dir, self.training.seed = str(run_folder(data, seed, training)), seed
+        self.data, self.arguments, self.training = data, arguments, training
         self.log = log if training.process_index == 0 else lambda line: None
-        self.unlabelled = unlabelled
+        self.unlabelled = self._read_unlabelled()
+
+    def _read_unlabelled(self) -> Examples | None:
+        """Returns the texts or pairs that the teacher shall label, if there are any."""
+        if not self.arguments.unlabelled:
+            return None
+        with self.training.main_process_first(desc="reading texts for the teacher"):
+            return read_unlabelled(self.arguments.unlabelled, self.data, self.data_arguments.text_format)
+
+    def with_seed(self, seed: int) -> "FineTuning":
+        """Returns the run with a seed, in a folder of its own; all of them share the texts for the teacher."""
+        run = copy.copy(self)
+        run.training = copy.copy(self.training)
+        run.training.output_dir, run.training.seed = str(run_folder(self.data, seed, self.training)), seed
+        return run
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Run.fingerprint`."""
