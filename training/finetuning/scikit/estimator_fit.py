@@ -69,11 +69,12 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
     Raises:
         ValueError: a text is empty, or the model is not a trained encoder of ours without a head.
     """
+    parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
     problem = PROBLEMS[problem_type](names)
     _check_different_texts(examples, problem)
     data = TaskData("texts", "texts", problem, examples)
     epochs, seed = parameters["epochs"], parameters["random_state"]
-    if not isinstance(seed, int | np.integer):
+    if not isinstance(seed, int):
         seed = check_random_state(seed).randint(MOST_SEEDS)
     tells = parameters["verbose"] and epochs != 0  # the head alone takes seconds
     quiet = quiet_library(shows_bars=parameters["verbose"])
@@ -93,7 +94,7 @@ def fit_texts(problem_type: str, names: Sequence[str], examples: Examples, param
             num_train_epochs=epochs,
             learning_rate=parameters["learning_rate"],
             per_device_train_batch_size=parameters["batch_size"],
-            seed=int(seed),
+            seed=seed,
             disable_tqdm=not tells,
             report_to="none",
         )
@@ -144,7 +145,10 @@ def load(
         other = "VocablessRegressor" if problem.name == Regression.name else "VocablessClassifier"
         raise ValueError(f"{source!r} is a model for {problem.name}; load it with {other}.from_pretrained.")
     scores = {name: value for name, value in results.get("measures", {}).items() if not name.startswith(TEST)}
-    return Model(model, tokenizer, problem, scores, results), results.get("classes", problem.labels or None)
+    classes = results.get("classes")  # may be numbers; those of another model have other names
+    if classes is None or [*map(str, classes)] != problem.labels:
+        classes = problem.labels or None
+    return Model(model, tokenizer, problem, scores, results), classes
 
 
 def read_record(source: str) -> dict[str, Any]:
@@ -186,9 +190,8 @@ def save(folder: Path, model: PreTrainedModel, tokenizer: Any, results: Mapping[
     results = {**results, "example": [] if example is None else [example], "task": folder.resolve().name}
     folder.mkdir(parents=True, exist_ok=True)
     with quiet_library(shows_bars=False):  # written in a moment
-        save_checkpoint(model, tokenizer, folder)
+        save_checkpoint(model, tokenizer, folder, write_more=lambda new: write_json(new / RESULTS, results))
     write_card(folder, model, tokenizer.block_size, card_facts(results))
-    write_json(folder / RESULTS, results)
 
 
 def push(repo_id: str, fitted: Any, example: str | None, private: bool | None, token: str | None) -> str:

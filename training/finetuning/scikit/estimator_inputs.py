@@ -1,5 +1,6 @@
 """What the estimators for scikit-learn take: texts, labels and weights, of numpy, pandas, Polars or Arrow."""
 
+from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from math import isfinite
@@ -80,6 +81,8 @@ def read_labels(texts: list[str], labels: Any) -> tuple[NDArray[Any], NDArray[An
 def _columns(labels: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Returns the names of a matrix of several labels and its rows (n, labels) of 0 and 1; ValueError for others."""
     names = np.asarray(labels.columns if hasattr(labels, "columns") else np.arange(labels.shape[1]))
+    if twice := [name for name, count in Counter(names.tolist()).items() if count > 1]:
+        raise ValueError(f"several columns of labels are called {twice[0]!r}; give each its own name.")
     matrix = np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)
     if wrong := [cell for cell in matrix.ravel().tolist() if isinstance(cell, str) or cell not in (0, 1)]:
         raise ValueError(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import InputTags, Tags
+from sklearn.utils import InputTags, Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from vocabless.modeling.sentences import strangeness_of
@@ -255,7 +255,9 @@ class VocablessClassifier(ClassifierMixin, _FineTuned):  # type: ignore[misc]
         """Returns the accuracy, in which each text that is turned away is a mistake."""
         if self.offset_ is None or self.problem_.name == SEVERAL:
             return float(super().score(texts, labels, sample_weight))
-        return float(np.average(self.predict(texts) == np.asarray(labels), weights=sample_weight))
+        said, labels = self.predict(texts), column_or_1d(labels, warn=True)
+        check_consistent_length(said, labels, sample_weight)
+        return float(np.average(said == labels, weights=sample_weight))
 
     def score_samples(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns how familiar each text is, (n,): higher is more; those below `offset_` get no label.

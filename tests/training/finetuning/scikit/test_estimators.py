@@ -67,11 +67,21 @@ def test_labels_keep_their_type_and_a_run_repeats_itself_with_any_seed_of_scikit
         assert VocablessClassifier(encoder, random_state=seed).fit(TEXTS, LABELS).score(TEXTS, LABELS) == 1.0
 
 
-def test_parameters_are_cloned_and_searched(encoder):
+def test_parameters_are_cloned_and_searched(encoder, tmp_path):
     classifier = VocablessClassifier(encoder, epochs=2, learning_rate=1e-3)
     assert clone(classifier).get_params() == classifier.get_params()
-    search = GridSearchCV(VocablessClassifier(encoder), {"class_weight": ["balanced"]}, cv=2)
+    grid = {"class_weight": ["balanced"], "max_seq_length": np.array([16]), "reject": np.array([0.2], np.float32)}
+    search = GridSearchCV(VocablessClassifier(encoder), grid, cv=2)
     assert search.fit(pd.Series(TEXTS, index=range(9, 25)), LABELS).predict(["red hill"]).tolist() == ["warm"]
+    search.best_estimator_.save_pretrained(tmp_path)
+    assert VocablessClassifier.from_pretrained(tmp_path).get_params()["reject"] == pytest.approx(0.2)
+
+
+def test_the_labels_of_a_folder_are_those_of_its_weights(encoder, tmp_path):
+    VocablessClassifier(encoder).fit(TEXTS, LABELS).save_pretrained(tmp_path)
+    record = json.loads((tmp_path / "results.json").read_text())
+    (tmp_path / "results.json").write_text(json.dumps(record | {"classes": ["left", "right"]}))
+    assert VocablessClassifier.from_pretrained(tmp_path).classes_.tolist() == ["cold", "warm"]
 
 
 @pytest.mark.parametrize(("texts", "labels", "sentence"), [
@@ -95,6 +105,7 @@ def test_parameters_are_cloned_and_searched(encoder):
     (["red", "blue"], [["a"], ["a", "b"]], r"a label is a list; .*MultiLabelBinarizer\(\)\.fit_transform"),
     (["red", "blue"], np.array([[1, 0], [2, 1]]), "columns are 0 or 1, but here is 2; give a column for each label"),
     (["red", "blue"], np.array([[1, 0]]), "2 texts have 1 labels; give each text one"),
+    (["red", "blue"], pd.DataFrame([[1, 0], [0, 1]], columns=["a", "a"]), "several columns of labels are called 'a'"),
     (["", "red", " "], ["a", "b", "a"], "the texts 0 and 2 are empty; fill them or drop them"),
     (["red", "blue", "green"], [1, 0.2, 0.3], "numbers such as 0.2; give classes, or fit VocablessRegressor"),
     (["red", "blue", "green"], [1, "1", 2], "labels are texts and numbers; give one kind alone"),

@@ -32,6 +32,9 @@ def test_only_texts_below_the_limit_get_none_and_nothing_else_changes(encoder, r
     answers = ["warm"] * 6
     weights = np.arange(1.0, 7.0)
     assert rejecting.score(OTHERS, answers, weights) == np.average(found == "warm", weights=weights)
+    assert rejecting.score(OTHERS, np.array(answers)[:, None]) == np.mean(found == "warm")
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[6, 1\]"):
+        rejecting.score(OTHERS, ["warm"])
     assert plain.score(OTHERS, answers) == np.mean(plain.predict(OTHERS) == "warm")
     assert plain.offset_ is None and plain.model_.config.num_labels == 2
     with pytest.raises(ValueError, match=r"gives each text a label; fit it with reject=0\.05"):
