@@ -26,6 +26,7 @@ from vocabless.conversion.onnx_program.onnx_model import GRAPH_ID
 from vocabless.conversion.onnx_program.onnx_settings import MODEL_FILES, SETTINGS
 from vocabless.joined_code import PROGRAM, write_code
 from vocabless.modeling.modeling_vocabless import VocablessForSequenceClassification, VocablessModel
+from vocabless.modeling.pretrained_model import WEIGHTS_ID
 from vocabless.saving.checkpoint import load_checkpoint
 from vocabless.saving.run_folder import write_json
 from vocabless.saving.tables import markdown_table
@@ -102,9 +103,11 @@ def check(model: PreTrainedModel, tokenizer: VocablessTokenizer, files: list[Pat
 def write_settings(model: PreTrainedModel, tokenizer: VocablessTokenizer, folder: Path) -> dict[str, Any]:
     """Writes inference.json, the files that the tokenizer itself needs, and perhaps the program; returns the settings.
 
-    They and the graphs in the folder get the same id.
+    They and the graphs in the folder get the same id, and that of the weights, if these are of a checkpoint.
     """
     settings, graphs = inference_settings(model, tokenizer), sorted(folder.glob("*.onnx"))
+    source = getattr(model.config, WEIGHTS_ID, None)
+    settings |= {WEIGHTS_ID: source} if source else {}
     tokenizer.save_vocabulary(str(folder))
     if graphs:
         import onnx

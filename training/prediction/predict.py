@@ -39,6 +39,7 @@ from vocabless.training.prediction.row_scores import RowScores
 PROGRAM = "vocabless predict"
 CHUNK = 4096  # rows in memory; those of similar length are read together
 SHOWN_AFTER = 2  # seconds, the progress bar
+CONFIG_NAME, WEIGHTS_ID = "config.json", "weights_id"  # their modules import torch
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -116,7 +117,7 @@ def _folder(source: str) -> Path:
         raise ValueError(f"the model {source!r} does not exist; give a folder, or a Hub id, owner/name.")
     from huggingface_hub import snapshot_download
 
-    return Path(snapshot_download(source, allow_patterns=[RESULTS, "onnx/*"]))
+    return Path(snapshot_download(source, allow_patterns=[RESULTS, CONFIG_NAME, "onnx/*"]))
 
 
 def _columns(arguments: argparse.Namespace, columns: Sequence[str], folder: Path) -> tuple[list[str], str | None]:
@@ -147,10 +148,17 @@ def _text(row: Row, columns: Sequence[str]) -> Text | None:
 
 
 def _load(source: str, folder: Path) -> OnnxClassifier:
-    """Returns the graph in a folder, if onnxruntime can read it; or else the model, by torch."""
+    """Returns the graph in a folder, if onnxruntime can read it; or else the model, by torch.
+
+    Raises:
+        ValueError: the graph is of weights that the folder had before.
+    """
+    config = read_json(folder / CONFIG_NAME, "save the model again") if (folder / CONFIG_NAME).is_file() else {}
     for place in (folder / "onnx", folder):
         if (place / SETTINGS).is_file():
             _, settings = read_settings(place)
+            if len({config.get(WEIGHTS_ID), settings.get(WEIGHTS_ID)} - {None}) > 1:
+                raise ValueError(f"the graph in {str(place)!r} is of older weights; remove it, or export it again.")
             if find_spec("onnxruntime") and not {settings.get("splitter"), settings.get("coder")} & {*READS_VOCABULARY}:
                 return OnnxClassifier(place, int(os.environ.get("OMP_NUM_THREADS", 0)))
     return _TorchClassifier(source)

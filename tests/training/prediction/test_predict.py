@@ -213,6 +213,12 @@ def test_a_graph_in_the_folder_is_read_without_torch(with_graph, tmp_path):
     assert printed.stdout == "\n" and printed.stderr.startswith("Accuracy ")
     both = [pd.read_csv(tmp_path / f"{name}.csv") for name in ("torch", "onnx")]
     pd.testing.assert_frame_equal(*both, atol=1e-4)
+    shutil.copytree(with_graph / "onnx", folder / "onnx")
+    model = VocablessForSequenceClassification.from_pretrained(folder)
+    next(model.parameters()).data += 1
+    model.save_pretrained(folder)
+    told = refusal(run_refused, folder, tmp_path / "new.csv", "--output", tmp_path / "late.csv")
+    assert "the graph in" in told and "is of older weights; remove it, or export it again" in told
 
 
 def test_a_model_of_the_hub_is_read(model, hub, tmp_path):
