@@ -97,6 +97,8 @@ def predict(arguments: argparse.Namespace) -> None:
     ):
         for chunk in chain([first], iter(lambda: [*islice(rows, CHUNK)], [])):
             cells = [*map(flat, chunk)]
+            if taken := next((name for row in cells for name in names if name in row), None):
+                raise ValueError(f"a row has the column {taken!r}, which the first rows lack; put such a row first.")
             read = {place: text for place, row in enumerate(cells) if (text := _text(row, texts)) is not None}
             values = classifier.probabilities([*read.values()]) if read else np.zeros((0, len(classifier.labels)))
             answers = dict(zip(read, _answers(classifier, values, names), strict=True))
@@ -193,8 +195,12 @@ def _names(classifier: OnnxClassifier, taken: Sequence[str], with_all: bool) -> 
 
 def _answers(classifier: OnnxClassifier, values: NDArray[np.float64], names: Sequence[str]) -> Iterator[Row]:
     """Yields the columns of the answers: label, probability and those of all labels; of several labels lists."""
-    for row, rounded in zip(values, np.round(values, 6).tolist(), strict=True):
-        if not classifier.is_number:
+    for row in values:
+        rounded: list[Any]
+        if classifier.is_number:
+            rounded = [float(f"{row[0]:.7g}")]  # as many digits as float32 has
+        else:
+            rounded = np.round(row, 6).tolist()
             shown = dict(zip(classifier.labels, rounded, strict=True))
             label = classifier.label_of(dict(zip(classifier.labels, row, strict=True)))
             rounded = [label, [*map(shown.get, label)] if isinstance(label, list) else shown[label], *rounded]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TextIO
 
 from vocabless.texts.text_format import STDIN, TextFormat, kind_of
@@ -68,6 +69,8 @@ def output_format(file: str | None, given: str | None) -> str:
         raise ValueError(f"--output {file!r} names no format; call it .csv, .tsv or .jsonl, or give --format.")
     if file is not None and Path(file).exists():
         raise ValueError(f"--output {file!r} exists; give another name, or remove it.")
+    if file is not None and not Path(file).parent.is_dir():
+        raise ValueError(f"the folder of --output {file!r} does not exist; create it, or give another one.")
     return kind
 
 
@@ -96,7 +99,9 @@ def row_writer(file: str | None, kind: str, columns: Sequence[str]) -> Iterator[
 def _writer(stream: TextIO, kind: str, columns: Sequence[str]) -> Callable[[Sequence[Row]], None]:
     if kind == "jsonl":
         return lambda rows: stream.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    table, known = csv.writer(stream, delimiter=FORMATS[kind], lineterminator="\n"), {*columns}
+    lines = SimpleNamespace(write=lambda line: stream.write(f"{line[:-2]}\n"))
+    # csv quotes a cell with a \r only if \r ends lines.
+    table, known = csv.writer(lines, delimiter=FORMATS[kind], lineterminator="\r\n"), {*columns}
     table.writerow(columns)
 
     def write(rows: Sequence[Row]) -> None:

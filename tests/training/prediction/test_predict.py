@@ -238,8 +238,10 @@ def test_a_model_of_the_hub_is_read(model, hub, tmp_path):
     ("text,x,x\nred,1,2\n", "", "has the column 'x' twice; give each column its own name"),
     ('{"text": 5}\n', "", "the column text has 5, which is no text; name another by --text_column"),
     ('{"text": "a"}\n' * 3 + '{"text": "b", "more": 1}', "", "a row has the column 'more', which the first rows lack"),
+    ('{"text": "a"}\n' * 3 + '{"text": "b", "label": 1}', "--output o.jsonl", "a row has the column 'label', which"),
     ("text\nred\n", "--output out.xlsx", "--output 'out.xlsx' names no format; call it .csv, .tsv or .jsonl"),
     ("text\nred\n", "--output new.csv", "--output 'new.csv' exists; give another name"),
+    ("text\nred\n", "--output no/out.csv", "the folder of --output 'no/out.csv' does not exist; create it"),
     ("text\nred\n", "--encoding utf-9", "--encoding 'utf-9' is unknown"),
     (b"text\nr\xe9d\n", "", "the file 'new.csv' is not utf-8"),
 ])  # fmt: skip
