@@ -278,6 +278,7 @@ def results_of(fitted: Fitted, data_arguments: DataArguments, tested: Scores | N
         "example": arguments.example or [],
         "is_pair": data.train.pairs is not None,
         "text_columns": data.text_columns,
+        "label_columns": data.label_columns,
         "from_scratch": from_scratch,
         "start": provenance(split_revision(arguments.model_name_or_path)[0], from_scratch),
         "seed": training.seed,

@@ -87,9 +87,11 @@ def predict(arguments: argparse.Namespace) -> None:
     rows = read_rows(arguments.rows, TextFormat(arguments.encoding, arguments.delimiter), arguments.lines, CHUNK)
     folder, first = _folder(source), [*islice(rows, CHUNK)]
     columns = [*dict.fromkeys(name for row in first for name in flat(row))]
-    texts, label = _columns(arguments, columns, folder)
+    record: Row = read_json(folder / RESULTS, "save the model again") if (folder / RESULTS).is_file() else {}
+    texts, labels = _columns(arguments, columns, record)
     classifier, empty = _load(source, folder), 0
-    names, scores = _names(classifier, columns, arguments.probabilities), RowScores(classifier)
+    names = _names(classifier, columns, arguments.probabilities)
+    scores = RowScores(classifier, record.get("arguments", {}).get("label_separator"))
     nothing = dict.fromkeys(names)
     with (
         row_writer(arguments.output, written, [*columns, *names]) as write,
@@ -103,8 +105,9 @@ def predict(arguments: argparse.Namespace) -> None:
             values = classifier.probabilities([*read.values()]) if read else np.zeros((0, len(classifier.labels)))
             answers = dict(zip(read, _answers(classifier, values, names), strict=True))
             write([row | answers.get(place, nothing) for place, row in enumerate(chunk)])
-            if label is not None:
-                scores.add([cells[place].get(label) for place in read], values)
+            if labels:
+                of_rows = [{name: cells[place].get(name) for name in labels} for place in read]
+                scores.add(of_rows if len(labels) > 1 else [row[labels[0]] for row in of_rows], values)
             empty += len(chunk) - len(read)
             bar.update(len(chunk))
     notes = [f"Rows without a text, which get no label: {empty:,}." if empty else "", str(scores)]
@@ -122,20 +125,19 @@ def _folder(source: str) -> Path:
     return Path(snapshot_download(source, allow_patterns=[RESULTS, CONFIG_NAME, "onnx/*"]))
 
 
-def _columns(arguments: argparse.Namespace, columns: Sequence[str], folder: Path) -> tuple[list[str], str | None]:
-    """Returns the columns of the texts and, if there is one, of the labels: as given, as in training, or by name."""
-    file = folder / RESULTS
-    record: Row = read_json(file, "save the model again") if file.is_file() else {}
+def _columns(arguments: argparse.Namespace, columns: Sequence[str], record: Row) -> tuple[list[str], list[str]]:
+    """Returns the columns of the texts and, if there are some, of the labels: as given, as in training, or by name."""
     trained = [name for name in record.get("text_columns") or () if named(columns, name)]
-    labels = [*(record.get("arguments", {}).get("label_column") or ()), *LABEL_COLUMNS]
+    labels = [*(record.get("label_columns") or ())]
     texts = arguments.text_column or trained or text_columns(columns, None) or columns[: len(columns) == 1]
-    given = [arguments.label_column] if arguments.label_column else []
-    has_labels = given or any(named(columns, name) for name in labels)
-    wanted = [(texts, TEXT_COLUMNS, "--text_column"), (given, labels, "--label_column")][: 2 if has_labels else 1]
-    texts, *found = find_columns(columns, repr(arguments.rows), *wanted)
+    given = labels if all(named(columns, name) for name in labels) else []
+    given = [arguments.label_column] if arguments.label_column else given
+    has_labels = given or any(named(columns, name) for name in LABEL_COLUMNS)
+    wanted = [(texts, TEXT_COLUMNS, "--text_column"), (given, LABEL_COLUMNS, "--label_column")]
+    texts, *found = find_columns(columns, repr(arguments.rows), *wanted[: 2 if has_labels else 1])
     if len(texts) != (needed := 1 + record.get("is_pair", len(texts) == 2)):
         raise ValueError(f"the model reads {needed} texts, and the text columns are {', '.join(texts)}; give {needed}.")
-    return texts, found[0][0] if found else None
+    return texts, found[0] if found else []
 
 
 def _text(row: Row, columns: Sequence[str]) -> Text | None:

@@ -4,33 +4,42 @@ import ast
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocabless.conversion.onnx_program.onnx_model import OnnxClassifier
-from vocabless.training.finetuning.tasks.columns import short
+from vocabless.training.finetuning.tasks.columns import MARKS, short
 
 
 class RowScores:
-    """Accuracy; of several labels micro F1; of numbers Pearson's correlation. `str` gives a sentence, or ""."""
+    """Accuracy; of several labels micro F1; of numbers Pearson's correlation. `str` gives a sentence, or "".
 
-    def __init__(self, classifier: OnnxClassifier) -> None:
+    `separator` is that of the training between the labels of a row; None: each of `;,|` and the end of a line is one.
+    """
+
+    def __init__(self, classifier: OnnxClassifier, separator: str | None = None) -> None:
         self.classifier, self.rows, self.unknown = classifier, 0, 0
         self.example = ""  # of a label that the model lacks
         self.sums: Any = np.zeros((3, 3) if classifier.is_number else 3)
         self.known = {*classifier.labels}
-        self.forms = {f"{label}.0".lower(): label for label in self.known} | {"true": "True", "false": "False"}
+        self.separator = re.escape(separator.replace(r"\n", "\n")) if separator else r"[;,|\n]"
 
     def add(self, cells: Sequence[Any], values: NDArray[np.float64]) -> None:
-        """Takes the labels of rows, as their file has them, and the probabilities (n, labels), or numbers (n, 1)."""
+        """Takes the labels of rows, as their file has them, and the probabilities (n, labels), or numbers (n, 1).
+
+        The cell of several columns is a dictionary.
+        """
         for cell, row in zip(cells, values, strict=True):
             if self.classifier.is_number:
                 with suppress(TypeError, ValueError):
-                    point = np.array([1, row[0], float(str(cell).replace(",", "."))])
-                    self.sums += np.outer(point, point)  # from which the correlation follows
-                    self.rows += 1
+                    number = float(str(cell).rstrip("% \u00a0").replace(",", "."))
+                    if isfinite(number):
+                        point = np.array([1, row[0], number])
+                        self.sums += np.outer(point, point)  # from which the correlation follows
+                        self.rows += 1
                 continue
             true = self._names(cell)
             if true or self.classifier.is_multi_label:
@@ -56,11 +65,24 @@ class RowScores:
         return f"{name} {200 * right / (given + true):.1f}, {rows}{others if self.unknown else ''}."
 
     def _names(self, cell: Any) -> set[str]:
-        """Returns the labels in a cell: one, a list, the list that a text shows, or several with a separator."""
+        """Returns the labels in a cell: one, a list, the list that a text shows, or several with a separator.
+
+        Of several columns that have the names of labels, those that are marked.
+        """
+        if isinstance(cell, dict):
+            is_marked = {*cell} <= self.known
+            cell = [name for name in cell if MARKS.get(str(cell[name]).lower())] if is_marked else [*cell.values()]
         if isinstance(cell, str):
             with suppress(ValueError, SyntaxError):
                 cell = ast.literal_eval(cell) if cell[:1] == "[" else cell
         if isinstance(cell, str) and self.classifier.is_multi_label and cell not in self.known:
-            cell = re.split(r"[;,|\n]", cell)
+            cell = re.split(self.separator, cell)
         parts = [str(part).strip() for part in (cell if isinstance(cell, list) else [cell]) if part is not None]
-        return {part if part in self.known else self.forms.get(part.lower(), part) for part in parts if part}
+        return {*map(self._name, filter(None, parts))}
+
+    def _name(self, part: str) -> str:
+        """Returns the label that is written so: `1.00` and `+1` are 1, `TRUE` is True."""
+        forms = [part, *([part.capitalize()] if part.lower() in ("true", "false") else [])]
+        with suppress(ValueError, OverflowError):
+            forms += [str(int(float(part)))] if float(part).is_integer() else []
+        return next((form for form in forms if form in self.known), part)

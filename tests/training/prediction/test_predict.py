@@ -26,6 +26,7 @@ from vocabless.training.prediction.row_files import output_format, row_writer
 
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue") for thing in "house river stone cat dog tree hill".split()]
 LABELS = ["warm"] * 7 + ["cold"] * 7
+PAIRS = [*zip(TEXTS, LABELS, strict=True)]
 NEW = ["red hill", "a blue road", "blue, red and green", "red " * 40, "red\ncat"]
 
 
@@ -120,7 +121,7 @@ def test_rows_are_written_before_all_are_read_and_few_are_in_memory(model, tmp_p
 
 
 def test_a_run_says_little_and_its_folder_and_columns_are_those_of_predict(tune, tmp_path, capsys):
-    rows = [(f"{text} {row}", label) for row in range(4) for text, label in zip(TEXTS, LABELS, strict=True)]
+    rows = [(f"{text} {row}", label) for row in range(4) for text, label in PAIRS]
     write_csv(tmp_path / "mine.csv", rows, ("message", "kind"))
     tune(tmp_path / "run", "--train_file", tmp_path / "mine.csv", "--num_train_epochs", "0")
     lines = capsys.readouterr().out.splitlines()
@@ -130,12 +131,43 @@ def test_a_run_says_little_and_its_folder_and_columns_are_those_of_predict(tune,
     (tmp_path / "new.csv").write_text("who,message\nme,red cat\n")
     run(tmp_path / "run", tmp_path / "new.csv")
     assert capsys.readouterr().out.splitlines()[1].startswith("me,red cat,warm,")
+    run(tmp_path / "run", tmp_path / "mine.csv")  # whose column of labels no name tells
+    assert capsys.readouterr().err == "Accuracy 100.0, of 56 rows with labels.\n"
+
+
+def test_several_columns_of_labels_are_scored_as_in_training(tune, tmp_path, capsys):
+    rows = [(f"{text} {row}", label == "warm", label == "cold") for row in range(4) for text, label in PAIRS]
+    pd.DataFrame(rows, columns=["text", "warm", "cold"]).astype({"warm": int, "cold": int}).to_csv(
+        tmp_path / "mine.csv", index=False
+    )
+    words = ["--train_file", tmp_path / "mine.csv", "--label_column", "warm", "cold", "--num_train_epochs", "0"]
+    tune(tmp_path / "run", *words)
+    capsys.readouterr()
+    run(tmp_path / "run", tmp_path / "mine.csv")
+    assert capsys.readouterr().err == "Micro F1 100.0, of 56 rows with labels.\n"
+
+
+def test_small_numbers_keep_their_digits(encoder, tmp_path, capsys):
+    regressor = VocablessRegressor(encoder).fit(TEXTS, np.arange(14) * 1e-7)
+    regressor.save_pretrained(tmp_path / "model")
+    (tmp_path / "new.csv").write_text("text\nred cat\n")
+    run(tmp_path / "model", tmp_path / "new.csv", "--format", "jsonl")
+    assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(regressor.predict(["red cat"])[0], rel=1e-5)
+
+
+def test_csv_keeps_each_character_of_a_cell(tmp_path):
+    texts = ["a\rb", "a\nb", "a\r\nb", 'a,"b"', " a "]
+    with row_writer(str(tmp_path / "out.csv"), "csv", ["text", "number"]) as write:
+        write([{"text": text, "number": 1} for text in texts])
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [*csv.reader(file)] == [["text", "number"], *([text, "1"] for text in texts)]
+    assert (tmp_path / "out.csv").read_bytes().startswith(b"text,number\n")
 
 
 def test_pairs_are_read_from_the_columns_of_the_training(random_checkpoint, tmp_path):
     folder = tmp_path / "runs" / "pairs" / "pairs" / "seed-42"
     shutil.copytree(random_checkpoint("hashgram-nano", "VocablessForSequenceClassification", num_labels=3), folder)
-    record = {"is_pair": True, "text_columns": ["one", "two"], "arguments": {"label_column": None}}
+    record = {"is_pair": True, "text_columns": ["one", "two"]}
     (folder / "results.json").write_text(json.dumps(record))
     rows = [{"two": "a dog", "data": {"id": 7}, "one": "a cat", "text": "no"}, {"one": "alone", "two": None}]
     (tmp_path / "new.jsonl").write_text("\n".join(map(json.dumps, rows)))

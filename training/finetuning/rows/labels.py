@@ -14,6 +14,7 @@ from datasets import ClassLabel, Dataset, Value
 from vocabless.texts.tables import STRING_TYPES, column_type
 from vocabless.texts.text_format import DELIMITERS, suffix_of
 from vocabless.training.finetuning.tasks.arguments import DataArguments
+from vocabless.training.finetuning.tasks.columns import MARKS
 from vocabless.training.finetuning.tasks.problems import PROBLEMS, MultiLabel, Problem, Regression, SingleLabel
 
 Cells = list[Any]  # of the rows of a split
@@ -27,7 +28,6 @@ _READERS: list[tuple[str, str, Callable[[str], Any]]] = [
 _WRITTEN_NUMBERS = [r"[-+]?(0|[1-9]\d*)(,(?!\d{3}$)\d+)?", r"[-+]?\d+([.,]\d+)?\s?%"]
 MOST_CODES = 10  # different whole numbers, written as 1.0, that are classes: pandas writes so beside empty cells
 _LIST = re.compile(r"[\[({].*[\])}]", re.S)
-_MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 
 
 def parse_labels(
@@ -104,7 +104,7 @@ def _are_strings(cells: Cells) -> bool:
 
 def _marks(row: Cells) -> list[bool | None]:
     """Returns for each of the label columns of a row whether it has 1; None if the cell is neither 1 nor 0."""
-    return [_MARKS.get(str(cell or "").lower()) for cell in row]
+    return [MARKS.get(str(cell or "").lower()) for cell in row]
 
 
 def _are_marks(cells: Mapping[str, Cells], columns: Sequence[str]) -> bool:

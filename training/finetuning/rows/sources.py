@@ -60,7 +60,8 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
     problem, examples, cells, of_splits = _read_splits(tables, texts, labels, arguments)
     _check_names(problem, examples.get("validation"))
     test = {"": examples["test"]} if "test" in examples else {}
-    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
+    columns = tuple(texts), tuple(labels)
+    task = TaskData(name, name, problem, examples["train"], {}, test, (), *columns)
     notes += of_splits
     if is_row(train, [*texts, *labels]):
         notes.append("the names of columns seem to be a row, which is not read; write names above it as the first line")

@@ -6,6 +6,8 @@ from typing import Any
 TEXT_COLUMNS = ("text", "sentence")
 PAIR_COLUMNS = (("sentence1", "sentence2"), ("text1", "text2"), ("premise", "hypothesis"), ("question1", "question2"))
 LABEL_COLUMNS = ("label", "labels", "tags")
+# Cells of a column that is a label by itself.
+MARKS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 MOST_COLUMNS = 20  # in a message
 SHOWN = 60  # characters of a text or a name in a message
 MOST_NAMED = 10  # rows or labels in a message

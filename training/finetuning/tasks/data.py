@@ -77,6 +77,7 @@ class TaskData:
     test: Mapping[str, Examples] = field(default_factory=dict)  # suffix → examples that `--do_predict` predicts
     footnotes: tuple[str, ...] = ()  # for the reader of the figures, without a full stop
     text_columns: tuple[str, ...] = ()  # one, or the two of a text pair
+    label_columns: tuple[str, ...] = ()
     is_own: bool = True  # not GLUE
     scored_folds: int = 0  # of the training rows, see `held_out.with_folds`; 0: validation rows are apart
 
