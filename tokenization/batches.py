@@ -92,6 +92,8 @@ class RowPadding:
     """
 
     def __init__(self, lengths: Sequence[int], width: int | None, side: str) -> None:
+        if side not in ("left", "right"):
+            raise ValueError(f"padding_side={side!r} is unknown; give left or right.")
         self.lengths, self._side = lengths, side
         shortest, longest = (min(lengths), max(lengths)) if lengths else (0, 0)
         self._is_ragged = width is None and shortest != longest

@@ -1254,13 +1254,15 @@ def truncated_ranges(
         overflow: whether the units that were cut off follow in further rows.
 
     Raises:
-        ValueError: no units would be left, or `overflow` of a pair under longest_first.
+        ValueError: no units would be left, the side is another, or `overflow` of a pair under longest_first.
 
     >>> truncated_ranges([5], 3, "longest_first", "right", stride=1, overflow=True)
     [[(0, 3)], [(2, 5)]]
     """
     if sum(lengths) <= max_units:
         return [[(0, length) for length in lengths]]
+    if side not in ("left", "right"):
+        raise ValueError(f"truncation_side={side!r} is unknown; give left or right.")
     if max_units < 0:
         raise ValueError(f"max_length is {-max_units} less than the number of special tokens; raise max_length.")
     if len(lengths) == 2 and strategy == "longest_first":

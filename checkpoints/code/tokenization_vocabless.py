@@ -1082,13 +1082,15 @@ def truncated_ranges(
         overflow: whether the units that were cut off follow in further rows.
 
     Raises:
-        ValueError: no units would be left, or `overflow` of a pair under longest_first.
+        ValueError: no units would be left, the side is another, or `overflow` of a pair under longest_first.
 
     >>> truncated_ranges([5], 3, "longest_first", "right", stride=1, overflow=True)
     [[(0, 3)], [(2, 5)]]
     """
     if sum(lengths) <= max_units:
         return [[(0, length) for length in lengths]]
+    if side not in ("left", "right"):
+        raise ValueError(f"truncation_side={side!r} is unknown; give left or right.")
     if max_units < 0:
         raise ValueError(f"max_length is {-max_units} less than the number of special tokens; raise max_length.")
     if len(lengths) == 2 and strategy == "longest_first":
@@ -1212,6 +1214,8 @@ class RowPadding:
     """
 
     def __init__(self, lengths: Sequence[int], width: int | None, side: str) -> None:
+        if side not in ("left", "right"):
+            raise ValueError(f"padding_side={side!r} is unknown; give left or right.")
         self.lengths, self._side = lengths, side
         shortest, longest = (min(lengths), max(lengths)) if lengths else (0, 0)
         self._is_ragged = width is None and shortest != longest
@@ -1891,6 +1895,10 @@ class LibraryTokenizer(PreTrainedTokenizerBase):
         """Returns the arguments of a call, with those that it does not give; it warns then of texts that are cut."""
         missing = self.call_defaults.keys() - options.keys()
         return self.call_defaults | {"warns_of_cuts": True} | options if missing else options
+
+    def encode(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        """Returns the blocks of a text or a pair, as a call does."""
+        return super().encode(text, text_pair, **self.with_defaults(options))
 
     def warn_of_cut(self, max_length: int | None) -> None:
         """Warns, once in a process, that a text was cut which nobody asked to cut."""

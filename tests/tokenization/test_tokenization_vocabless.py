@@ -292,3 +292,15 @@ def test_a_text_that_nobody_asked_to_cut_is_told(monkeypatch) -> None:
     assert len(tokenizer("a " * 7)["input_ids"]) == 8 and told == [8]
     tokenizer([("a " * 4, "b " * 4)], padding=True)
     assert told == [8, 8]
+    assert len(tokenizer.encode("a " * 7)) == 8 and told == [8, 8, 8]
+    assert len(tokenizer.encode("a " * 7, truncation=False)) == 9
+
+
+def test_an_unknown_side_is_refused() -> None:
+    tokenizer = VocablessTokenizer("word", "md5")
+    for call in (tokenizer, lambda texts, **options: tokenizer.pad(tokenizer(texts), **options)):
+        with pytest.raises(ValueError, match="padding_side='Left' is unknown; give left or right"):
+            call(["a b", "a"], padding=True, padding_side="Left")
+    tokenizer.truncation_side = "middle"
+    with pytest.raises(ValueError, match="truncation_side='middle' is unknown"):
+        tokenizer("a b c", truncation=True, max_length=4)
