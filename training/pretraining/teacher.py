@@ -6,6 +6,7 @@ applies the teacher's own pooling and layers, and takes the mean of the states o
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ class SentenceTeacher:
             raise ValueError(f"the teacher {source!r} has no tokenizer; give a folder or a Hub id that holds one.")
         self.name = without_path(source)  # the Hub id, or the name of the folder
         self.license = _license(source)
-        self._model.max_seq_length = min(max_length, self._model.max_seq_length or max_length)
+        self._model.max_seq_length = length = min(max_length, self._model.max_seq_length or max_length)
+        self._length_step = gcd(LENGTH_STEP, length)  # a tokenizer pads to no multiple that does not divide the length
         settings = self._model.prompts, self._model.default_prompt_name, self._model.truncate_dim
         self.fingerprint = fingerprint(self._model, self._model.tokenizer, self._model.max_seq_length, settings)
         self.vector_size = int(self._model.encode(["one text"]).shape[1])
@@ -80,7 +82,7 @@ class SentenceTeacher:
             batch["text"],
             batch_size=BATCH_SIZE,
             show_progress_bar=False,
-            processing_kwargs={"text": {"pad_to_multiple_of": LENGTH_STEP}},
+            processing_kwargs={"text": {"pad_to_multiple_of": self._length_step}},
         )
         with np.errstate(over="ignore"):
             return vectors.astype(np.float16)

@@ -40,6 +40,7 @@ def test_vectors_are_those_of_sentence_transformers(teacher, make_teacher, tmp_p
     assert (teacher.name, teacher.license, teacher.vector_size) == ("my-teacher", None, 24)
     (tmp_path / "again" / "README.md").write_text("---\nlicense: mit\n---\n\n# A model\n")
     assert SentenceTeacher(folder, 16).license == "mit"
+    assert vectors_of(add_vectors(TEXTS, SentenceTeacher(folder, 5))).shape == (4, 24)  # no multiple of `LENGTH_STEP`
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / "again" / name).unlink()
     with pytest.raises(ValueError, match=r"the teacher '.*again' .*; give a folder or a Hub id"):
