@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger(__name__)
 RECIPES = Path(__file__).parent / "recipes"  # YAML files with flags of a script: the hyper-parameters of the papers
 ADDED = ("set",)  # lists of the command line that are added to the recipe's; others take its place
 EPILOG = (
-    "All flags of transformers' TrainingArguments work, too, such as --weight_decay and --bf16:\n"
+    "Flags of transformers' TrainingArguments work, too, such as --weight_decay and --bf16:\n"
     "https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments"
 )
 METAVARS: dict[Any, str] = {int: "N", float: "X"}  # of a flag's values, by type; other types are a VALUE

@@ -44,6 +44,9 @@ EARLY_PRETRAINING = [
     (["--teacher", "x", "--last_stage", "nan"], "--last_stage nan is out of range; give a number"),
     (["--metric_for_best_model", "foo"], "--metric_for_best_model foo is not .*accuracy_replaced"),
     (["--save_only_model", "true"], "no run can continue"),
+    (["--label_smoothing_factor", "0.1"], "--label_smoothing_factor is not for pre-training"),
+    (["--eval_do_concat_batches", "false"], "--eval_do_concat_batches is not for pre-training"),
+    (["--teacher", "x", "--neftune_noise_alpha", "5"], "--neftune_noise_alpha is not for distill"),
     (["--learnin_rate", "1"], r"unknown flag --learnin_rate; did you mean --learning_rate\b"),
     (["--xyzzy"], "unknown flag --xyzzy; see --help for the flags"),
     (["7"], "'7' belongs to no flag; write --FLAG VALUE"),
@@ -78,6 +81,7 @@ def files(tmp_path, monkeypatch, make_teacher, empty_cache):
     for name, rows in tables.items():
         lines = [json.dumps({"text": text, "label": label}) + "\n" for text, label in rows]
         (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+    (tmp_path / "pair.csv").write_text("text,lang,english\nHaus,de,house\n")
     (tmp_path / "kinds.csv").write_text("sentence,kind,day\na,x,1\n")
     (tmp_path / "old.txt").write_bytes("früh\n".encode("latin-1"))
     write_corpus(tmp_path / "text.txt")
@@ -140,6 +144,8 @@ PRETRAINING_MISTAKES = [
     (["--report_to", "dvclive"], "dvclive to be installed.*--report_to"),
     (["--variant", "eelbert-tiny", "--subword", "/no/such/tokenizer.json"], "subword"),
     ([*DISTILL, "--metric_for_best_model", "spearman"], "spearman is not measured: .* spearman --sts_file"),
+    ([*DISTILL, "--parallel", "pair.csv", "--validation_split_percentage", "50", "--seed", "44"],
+     "all translations of --parallel are held out; give more, or a lower --validation_split_percentage"),
     ([*DISTILL, "--streaming", "true", "--validation_corpus", "text.txt"], "--streaming reads a text once"),
     (["--variant", "bert-tiny", "--subword", "train", "--teacher", "teacher", "--last_stage", ".5"],
      "--last_stage needs a model of this family; leave it out"),

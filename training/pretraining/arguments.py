@@ -124,6 +124,9 @@ class PretrainingTrainingArguments(ScriptTrainingArguments):
     save_total_limit: int | None = 2
 
     def __post_init__(self) -> None:
+        if self.label_smoothing_factor or not self.eval_do_concat_batches:
+            name = "label_smoothing_factor" if self.label_smoothing_factor else "eval_do_concat_batches"
+            raise ValueError(f"--{name} is not for pre-training, whose losses are the objectives' own; leave it out.")
         super().__post_init__()
         self.remove_unused_columns = False  # the examples hold what the collator needs
         self.include_num_input_tokens_seen = "non_padding"  # on the command line it can be true or false only

@@ -103,9 +103,11 @@ class Distill(Objective):
         """See `Objective.set_arguments`. The teacher embeds no more texts than the steps read.
 
         Raises:
-            ValueError: the teacher is the student.
+            ValueError: the teacher is the student, or a flag of the Trainer is not for `distill`.
         """
         super().set_arguments(arguments, training)
+        if training.neftune_noise_alpha is not None:
+            raise ValueError("--neftune_noise_alpha is not for distill; leave it out, or give another --objective.")
         source, teacher = arguments.model_name_or_path, find_model(self.teacher or default_encoder())
         if source is not None and os.path.realpath(source) == os.path.realpath(teacher):
             raise ValueError(
@@ -180,6 +182,10 @@ class Distill(Objective):
             return None, None
         share, seed = self.arguments.validation_split_percentage / 100, self.training.seed
         train, held_out = read_parallel(self.parallel).hold_out(share, seed)
+        if len(train) == 0:
+            raise ValueError(
+                "all translations of --parallel are held out; give more, or a lower --validation_split_percentage."
+            )
         held_out = held_out.select(held_out.translated())  # any other text would find itself
         return train, held_out.at_most(MAX_EVALUATED, seed) if len(held_out) else None
 

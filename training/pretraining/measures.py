@@ -1,6 +1,7 @@
 """Measures of sentence vectors: cosine and recall against the teacher's, Spearman's rho against people's scores."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,16 @@ def read_scored_pairs(file: str) -> tuple[list[str], list[str], list[float]]:
     """Returns the columns `sentence1`, `sentence2`, and `score` or `label` of a parquet, jsonl or csv file.
 
     Raises:
-        ValueError: the file does not exist, cannot be read, or lacks a column.
+        ValueError: the file does not exist, cannot be read, or lacks a column; a row lacks a sentence or a score.
     """
     pairs = load_table(file, "--sts_file", PAIR_COLUMNS)
     first, second, scores = (list(pairs[name]) for name in PAIR_COLUMNS)
+    for row, (one, two, score) in enumerate(zip(first, second, scores, strict=True), 1):
+        has_texts = all(isinstance(text, str) and text.strip() for text in (one, two))
+        if not has_texts or score is None or not isfinite(score):
+            raise ValueError(
+                f"--sts_file {file!r} lacks a sentence or a score in row {row}; fill it in or leave the row out."
+            )
     return first, second, scores
 
 

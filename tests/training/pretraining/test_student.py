@@ -301,6 +301,9 @@ def test_languages_are_sampled_by_a_power_of_their_number(exponent) -> None:
     (read_parallel, "text,english,lang\na,b,\n", "has no text or no lang in row 1"),
     (read_parallel, None, "does not exist; give a"),
     (read_scored_pairs, "first,second\na,b\n", "lacks sentence1, sentence2, score; it needs the columns sent"),
+    (read_scored_pairs, "sentence1,sentence2,score\na,b,1\na,b,\n", "lacks a sentence or a score in row 2; fill"),
+    (read_scored_pairs, "sentence1,sentence2,score\na,,1\n", "lacks a sentence or a score in row 1"),
+    (read_scored_pairs, "sentence1,sentence2,score\na,b,nan\n", "lacks a sentence or a score in row 1"),
     (read_scored_pairs, None, "does not exist; give a"),
 ])  # fmt: skip
 def test_a_file_that_cannot_be_read_is_refused(read, content, message, tmp_path, empty_cache) -> None:
