@@ -17,13 +17,16 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import PreTrainedModel, set_seed
+from transformers.utils import CONFIG_NAME
 from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, load_config, load_tokenizer
+from vocabless.conversion.onnx_program.onnx_settings import SETTINGS
+from vocabless.modeling.pretrained_model import WEIGHTS_ID
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.model_card import CARD, EVAL_RESULTS, renew_card, write_card
 from vocabless.saving.record import RANDOM_WEIGHTS, read_card_facts
-from vocabless.saving.run_folder import RESULTS
+from vocabless.saving.run_folder import RESULTS, read_json, write_json
 from vocabless.saving.sentence_modules import DENSE, SENTENCE_FILES
 from vocabless.saving.uploads import ONNX_FILES
 from vocabless.variants import VARIANTS
@@ -47,8 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def write(arguments: argparse.Namespace, folder: Path) -> None:
-    """Writes a complete repository into an existing, empty folder; it loads in a process without this package."""
-    source = arguments.source
+    """Writes a complete repository into an existing, empty folder; it loads in a process without this package.
+
+    Raises:
+        ValueError: the source is no checkpoint, or has a graph of other weights.
+    """
+    source, graph = arguments.source, folder / "onnx" / SETTINGS
     is_variant = source in VARIANTS and not os.path.isdir(source)
     if is_variant:
         set_seed(0)
@@ -69,7 +76,13 @@ def write(arguments: argparse.Namespace, folder: Path) -> None:
         model.load_state_dict(weights)
         for file in folder.glob(f"{DENSE}/*.safetensors"):
             save_file(_halved(load_file(file)), file, metadata={"format": "pt"})
+    settings = read_json(graph, "export the graph again") if graph.is_file() else {}
+    if settings.get(WEIGHTS_ID) not in (None, getattr(model.config, WEIGHTS_ID, None)):
+        raise ValueError(f"{source!r} has a graph of older weights; remove it, or export it again.")
     save_checkpoint(model, tokenizer, folder, weights)
+    if WEIGHTS_ID in settings:
+        config = read_json(folder / CONFIG_NAME, "save the model again")
+        write_json(graph, settings | {WEIGHTS_ID: config.get(WEIGHTS_ID)})
     if (folder / CARD).is_file():
         renew_card(folder)
     else:

@@ -131,12 +131,15 @@ def test_a_folder_gets_the_whole_repository_bit_for_bit_and_its_card_gets_digest
     (copy / CARD).write_text(f"{MIT_CARD}\n| code | SHA-256 |\n|---|---|\n| `old.py` | `0` |\n\nEnd.\n")
     (copy / "training_args.bin").write_bytes(b"pickle")
     (copy / "onnx").mkdir()
+    weights_id = json.loads((copy / "config.json").read_text())["weights_id"]
     for name in ("model_int8.onnx", "inference.json", "onnx_model.py"):
-        (copy / "onnx" / name).write_text(name)
+        (copy / "onnx" / name).write_text(json.dumps({"weights_id": weights_id}))
     target = tmp_path / "target"
     main(["hub", str(copy), str(target)])
     written, given = ({f.relative_to(folder) for f in folder.rglob("*")} for folder in (target, copy))
     assert written == given - {Path("training_args.bin")}
+    ids = [json.loads((target / name).read_text())["weights_id"] for name in ("config.json", "onnx/inference.json")]
+    assert ids[0] == ids[1]
     ours, theirs = load_file(copy / "model.safetensors"), load_file(target / "model.safetensors")
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert {tensor.dtype for tensor in theirs.values()} == {dtype}
@@ -152,6 +155,10 @@ def test_half_the_bytes_load_as_32_bits(save_model, tmp_path) -> None:
     target = tmp_path / "target"
     dense = {"weight": torch.randn(6, model.config.hidden_size), "bias": torch.randn(6)}
     write_sentence_modules(folder, **dense)
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "inference.json").write_text(json.dumps({"weights_id": "another"}))
+    assert "has a graph of older weights; remove it, or" in refusal(main, "hub", str(folder), str(target), "--half")
+    shutil.rmtree(folder / "onnx")
     main(["hub", str(folder), str(target), "--half"])
     found = read_dense(str(target))
     assert found.keys() == dense.keys() and all(torch.equal(found[name], dense[name].half()) for name in dense)
