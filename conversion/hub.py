@@ -21,7 +21,6 @@ from transformers.utils import CONFIG_NAME
 from transformers.utils.hub import cached_file
 
 from vocabless import VocablessModel, load_config, load_tokenizer
-from vocabless.conversion.onnx_program.onnx_settings import SETTINGS
 from vocabless.modeling.pretrained_model import WEIGHTS_ID
 from vocabless.saving.checkpoint import load_checkpoint, loads_without_package, save_checkpoint
 from vocabless.saving.model_card import CARD, EVAL_RESULTS, renew_card, write_card
@@ -55,7 +54,7 @@ def write(arguments: argparse.Namespace, folder: Path) -> None:
     Raises:
         ValueError: the source is no checkpoint, or has a graph of other weights.
     """
-    source, graph = arguments.source, folder / "onnx" / SETTINGS
+    source, graph = arguments.source, folder / "onnx/inference.json"
     is_variant = source in VARIANTS and not os.path.isdir(source)
     if is_variant:
         set_seed(0)
