@@ -31,9 +31,12 @@ class LibraryTokenizer(PreTrainedTokenizerBase):
         missing = self.call_defaults.keys() - options.keys()
         return self.call_defaults | {"warns_of_cuts": True} | options if missing else options
 
-    def encode(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
-        """Returns the blocks of a text or a pair, as a call does."""
-        return super().encode(text, text_pair, **self.with_defaults(options))
+    def encode(  # type: ignore[override]
+        self, text: Any, text_pair: Any = None, add_special_tokens: bool = True, *others: Any, **options: Any
+    ) -> Any:
+        """Returns the blocks of a text or a pair, as a call does; `others` say by position how it is cut."""
+        options = options if others else self.with_defaults(options)
+        return super().encode(text, text_pair, add_special_tokens, *others, **options)
 
     def warn_of_cut(self, max_length: int | None) -> None:
         """Warns, once in a process, that a text was cut which nobody asked to cut."""

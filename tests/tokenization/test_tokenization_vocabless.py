@@ -293,7 +293,8 @@ def test_a_text_that_nobody_asked_to_cut_is_told(monkeypatch) -> None:
     tokenizer([("a " * 4, "b " * 4)], padding=True)
     assert told == [8, 8]
     assert len(tokenizer.encode("a " * 7)) == 8 and told == [8, 8, 8]
-    assert len(tokenizer.encode("a " * 7, truncation=False)) == 9
+    assert len(tokenizer.encode("a " * 7, truncation=False)) == len(tokenizer.encode("a " * 7, None, True, False)) == 9
+    assert len(tokenizer.encode("a", None, False)) == 1
 
 
 def test_an_unknown_side_is_refused() -> None:
