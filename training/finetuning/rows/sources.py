@@ -60,13 +60,12 @@ def load_own_data(arguments: DataArguments, scores_folds: bool = False) -> TaskD
     problem, examples, cells, of_splits = _read_splits(tables, texts, labels, arguments)
     _check_names(problem, examples.get("validation"))
     test = {"": examples["test"]} if "test" in examples else {}
-    columns = tuple(texts), tuple(labels)
-    task = TaskData(name, name, problem, examples["train"], {}, test, (), *columns)
+    task = TaskData(name, name, problem, examples["train"], {}, test, text_columns=tuple(texts))
     notes += of_splits
     if is_row(train, [*texts, *labels]):
         notes.append("the names of columns seem to be a row, which is not read; write names above it as the first line")
     notes += [*rejections(train, [*texts, *labels]), *doubts(task, cells["train"], arguments.problem_type)]
-    task = replace(task, footnotes=tuple(f"{name}: {note}" for note in notes))
+    task = replace(task, label_columns=tuple(labels), footnotes=tuple(f"{name}: {note}" for note in notes))
     return choose_validation(task, arguments, scores_folds, examples.get("validation"))
 
 
