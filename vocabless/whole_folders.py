@@ -2,7 +2,8 @@
 
 A reader opens the files of a folder one after the other. So settings and weights that belong together have the same
 id, a hash of both: `config.json` and `model.safetensors`, `inference.json` and the graphs. Weights are moved before
-settings. Loading weights that have another id than the settings is an error.
+settings. Loading weights that have another id than the settings is an error. `inference.json` also has the id of the
+weights that its graphs were exported from, since these may be trained again.
 """
 
 import json
